@@ -1,0 +1,11 @@
+// A token id, the one number that every room shares.
+#pragma once
+
+#include <cstdint>
+
+namespace kvasir {
+
+// An index into a model's vocabulary, from 0. Negative values never name a token.
+using Token = std::int32_t;
+
+}  // namespace kvasir

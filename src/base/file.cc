@@ -1,0 +1,233 @@
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <new>
+#include <system_error>
+#include <utility>
+
+#include "base/checked.h"
+#include "base/try.h"
+
+namespace kvasir::base {
+namespace {
+
+std::string system_text(int code) { return std::error_code(code, std::generic_category()).message(); }
+
+std::unexpected<Error> system_error(const std::string& what, const std::string& path, int code) {
+  const bool absent = code == ENOENT || code == ENOTDIR;
+  return fail(absent ? Outcome::kNotFound : Outcome::kIo, what + " '" + path + "': " + system_text(code));
+}
+
+std::unexpected<Error> cut_short(std::uint64_t wanted_end, std::uint64_t size) {
+  return fail(Outcome::kCorrupt,
+              "the file ends at byte " + std::to_string(size) + ", before byte " + std::to_string(wanted_end),
+              {.wanted = wanted_end, .available = size, .limit = {}, .setting = {}});
+}
+
+// Whether [offset, offset + count) lies inside `size` bytes.
+bool inside(std::uint64_t offset, std::uint64_t count, std::uint64_t size) {
+  return offset <= size && count <= size - offset;
+}
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor& operator=(Descriptor&&) = delete;
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  [[nodiscard]] int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+class SystemReadFile final : public ReadFile {
+ public:
+  SystemReadFile(Descriptor fd, std::uint64_t size, std::string path)
+      : fd_(std::move(fd)), size_(size), path_(std::move(path)) {}
+
+  [[nodiscard]] std::uint64_t size() const noexcept override { return size_; }
+
+  [[nodiscard]] Status read_at(std::uint64_t offset, std::span<std::byte> into) const override {
+    if (!inside(offset, into.size(), size_)) {
+      return cut_short(checked_add<std::uint64_t>(offset, into.size()).value_or(UINT64_MAX), size_);
+    }
+    while (!into.empty()) {
+      const ssize_t got = ::pread(fd_.get(), into.data(), into.size(), static_cast<off_t>(offset));
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return system_error("cannot read", path_, errno);
+      if (got == 0) return cut_short(offset + into.size(), offset);  // it shrank after it was opened
+      into = into.subspan(static_cast<std::size_t>(got));
+      offset += static_cast<std::uint64_t>(got);
+    }
+    return {};
+  }
+
+ private:
+  Descriptor fd_;
+  std::uint64_t size_;
+  std::string path_;
+};
+
+class MemoryReadFile final : public ReadFile {
+ public:
+  explicit MemoryReadFile(std::vector<std::byte> bytes) : bytes_(std::move(bytes)) {}
+  [[nodiscard]] std::uint64_t size() const noexcept override { return bytes_.size(); }
+  [[nodiscard]] Status read_at(std::uint64_t offset, std::span<std::byte> into) const override {
+    if (!inside(offset, into.size(), bytes_.size())) {
+      return cut_short(checked_add<std::uint64_t>(offset, into.size()).value_or(UINT64_MAX), bytes_.size());
+    }
+    std::copy_n(bytes_.begin() + static_cast<std::ptrdiff_t>(offset), into.size(), into.begin());
+    return {};
+  }
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+std::string directory_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+class SystemReplacingFile final : public ReplacingFile {
+ public:
+  SystemReplacingFile(Descriptor fd, std::string temporary, std::string target)
+      : fd_(std::move(fd)), temporary_(std::move(temporary)), target_(std::move(target)) {}
+
+  ~SystemReplacingFile() override {
+    if (!committed_) ::unlink(temporary_.c_str());
+  }
+
+  [[nodiscard]] Status write(std::span<const std::byte> bytes) override {
+    KVASIR_TRY(put(size_, bytes));
+    size_ += bytes.size();
+    return {};
+  }
+
+  [[nodiscard]] Status write_at(std::uint64_t offset, std::span<const std::byte> bytes) override {
+    if (!inside(offset, bytes.size(), size_)) {
+      return fail(Outcome::kInvalidArgument, "write_at beyond what was written");
+    }
+    return put(offset, bytes);
+  }
+
+  [[nodiscard]] Status commit() override {
+    if (::fsync(fd_.get()) != 0) return system_error("cannot sync", temporary_, errno);
+    if (::rename(temporary_.c_str(), target_.c_str()) != 0) return system_error("cannot replace", target_, errno);
+    committed_ = true;
+    const std::string directory = directory_of(target_);
+    const Descriptor handle(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    // Some file systems cannot sync a directory (EINVAL); the rename is in place all the same.
+    if (handle.get() < 0 || (::fsync(handle.get()) != 0 && errno != EINVAL)) {
+      return fail(Outcome::kIo, "'" + target_ + "' is replaced, but its directory cannot be synced: " + system_text(errno));
+    }
+    return {};
+  }
+
+ private:
+  Status put(std::uint64_t offset, std::span<const std::byte> bytes) {
+    while (!bytes.empty()) {
+      const ssize_t put = ::pwrite(fd_.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
+      if (put < 0 && errno == EINTR) continue;
+      if (put < 0) return system_error("cannot write", temporary_, errno);
+      bytes = bytes.subspan(static_cast<std::size_t>(put));
+      offset += static_cast<std::uint64_t>(put);
+    }
+    return {};
+  }
+
+  Descriptor fd_;
+  std::string temporary_;
+  std::string target_;
+  std::uint64_t size_ = 0;
+  bool committed_ = false;
+};
+
+class SystemFiles final : public FileSystem {
+ public:
+  [[nodiscard]] Result<std::unique_ptr<ReadFile>> open_read(const std::string& path) override {
+    // Without O_NONBLOCK a named pipe would wait for a writer before its kind could be seen.
+    Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    if (fd.get() < 0) return system_error("cannot open", path, errno);
+    struct stat info {};
+    if (::fstat(fd.get(), &info) != 0) return system_error("cannot open", path, errno);
+    if (!S_ISREG(info.st_mode)) return fail(Outcome::kInvalidArgument, "'" + path + "' is not a regular file");
+    return std::make_unique<SystemReadFile>(std::move(fd), static_cast<std::uint64_t>(info.st_size), path);
+  }
+
+  [[nodiscard]] Result<std::unique_ptr<ReplacingFile>> replace(const std::string& path) override {
+    static std::atomic<unsigned> counter = 0;
+    for (int attempt = 0; attempt < 100; ++attempt) {
+      std::string temporary = path + ".tmp-" + std::to_string(::getpid()) + "-" + std::to_string(counter++);
+      Descriptor fd(::open(temporary.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+      if (fd.get() >= 0) {
+        return std::make_unique<SystemReplacingFile>(std::move(fd), std::move(temporary), path);
+      }
+      if (errno != EEXIST) return system_error("cannot create", path, errno);
+    }
+    return fail(Outcome::kIo, "cannot create a temporary file beside '" + path + "'");
+  }
+
+  [[nodiscard]] bool exists(const std::string& path) override {
+    struct stat info {};
+    return ::lstat(path.c_str(), &info) == 0;
+  }
+
+  [[nodiscard]] Status remove(const std::string& path) override {
+    if (::unlink(path.c_str()) != 0) return system_error("cannot remove", path, errno);
+    return {};
+  }
+};
+
+}  // namespace
+
+FileSystem& system_files() {
+  static SystemFiles files;
+  return files;
+}
+
+std::unique_ptr<ReadFile> memory_file(std::vector<std::byte> bytes) {
+  return std::make_unique<MemoryReadFile>(std::move(bytes));
+}
+
+Result<std::vector<std::byte>> read_descriptor(int descriptor, std::uint64_t limit) {
+  std::vector<std::byte> bytes;
+  std::vector<std::byte> chunk(1 << 16);
+  while (true) {
+    const ssize_t got = ::read(descriptor, chunk.data(), chunk.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return fail(Outcome::kIo, "cannot read standard input: " + system_text(errno));
+    if (got == 0) return bytes;
+    bytes.insert(bytes.end(), chunk.begin(), chunk.begin() + got);
+    if (bytes.size() > limit) {
+      return fail(Outcome::kNoSpace, "the input is longer than " + std::to_string(limit) + " bytes",
+                  {.wanted = {}, .available = {}, .limit = limit, .setting = {}});
+    }
+  }
+}
+
+Result<std::vector<std::byte>> read_whole(FileSystem& files, const std::string& path, std::uint64_t limit) {
+  KVASIR_ASSIGN(const std::unique_ptr<ReadFile> file, files.open_read(path));
+  if (file->size() > limit) {
+    return fail(Outcome::kNoSpace,
+                "'" + path + "' has " + std::to_string(file->size()) + " bytes, more than the " +
+                    std::to_string(limit) + " taken",
+                {.wanted = file->size(), .available = {}, .limit = limit, .setting = {}});
+  }
+  std::vector<std::byte> bytes(file->size());
+  KVASIR_TRY(file->read_at(0, bytes));
+  return bytes;
+}
+
+}  // namespace kvasir::base
