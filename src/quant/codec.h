@@ -1,0 +1,53 @@
+// Inside the room: one block at a time, and the table that block_type.h's functions look into.
+//
+// The layouts are those of the GGUF specification's types. `block` points at info.bytes bytes of any
+// alignment, `values` at info.values floats. Every bit pattern of a block is legal: scales may be infinite or
+// NaN, and the numbers then are what IEEE arithmetic makes of them.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "quant/half.h"
+
+namespace kvasir::quant {
+
+using UnpackBlock = void (*)(const std::uint8_t* block, float* values);
+using PackBlock = void (*)(const float* values, std::uint8_t* block);
+
+[[nodiscard]] inline std::uint16_t load_u16(const std::uint8_t* at) noexcept {
+  return static_cast<std::uint16_t>(at[0] | (at[1] << 8));
+}
+[[nodiscard]] inline std::uint32_t load_u32(const std::uint8_t* at) noexcept {
+  return static_cast<std::uint32_t>(load_u16(at)) | (static_cast<std::uint32_t>(load_u16(at + 2)) << 16);
+}
+[[nodiscard]] inline float load_half(const std::uint8_t* at) noexcept {
+  return half_to_float(load_u16(at));
+}
+
+inline void store_u16(std::uint8_t* at, std::uint16_t value) noexcept {
+  at[0] = static_cast<std::uint8_t>(value & 0xFF);
+  at[1] = static_cast<std::uint8_t>(value >> 8);
+}
+inline void store_u32(std::uint8_t* at, std::uint32_t value) noexcept {
+  store_u16(at, static_cast<std::uint16_t>(value & 0xFFFF));
+  store_u16(at + 2, static_cast<std::uint16_t>(value >> 16));
+}
+
+void unpack_f32(const std::uint8_t* block, float* values);
+void unpack_f16(const std::uint8_t* block, float* values);
+void unpack_bf16(const std::uint8_t* block, float* values);
+
+void unpack_q4_0(const std::uint8_t* block, float* values);
+void unpack_q4_1(const std::uint8_t* block, float* values);
+void unpack_q5_0(const std::uint8_t* block, float* values);
+void unpack_q5_1(const std::uint8_t* block, float* values);
+void unpack_q8_0(const std::uint8_t* block, float* values);
+
+void unpack_q2_k(const std::uint8_t* block, float* values);
+void unpack_q3_k(const std::uint8_t* block, float* values);
+void unpack_q4_k(const std::uint8_t* block, float* values);
+void unpack_q5_k(const std::uint8_t* block, float* values);
+void unpack_q6_k(const std::uint8_t* block, float* values);
+
+}  // namespace kvasir::quant
