@@ -1,4 +1,5 @@
-// The block types of GGUF weights: what they are called, how large their blocks are, and their numbers as floats.
+// The block types of GGUF weights: what they are called, how large their blocks are, and their numbers as
+// floats.
 //
 // A row of weights is a sequence of blocks; a block holds `values` numbers in `bytes` bytes, little-endian.
 // Source of ids and layouts: the GGUF specification (ggml's type table).
@@ -69,12 +70,13 @@ struct BlockTypeInfo {
 // The entry of a type of the enum.
 [[nodiscard]] const BlockTypeInfo& block_type_info(BlockType type) noexcept;
 
-// Blocks -> floats, exactly as the format defines them. `blocks` holds whole blocks and `values` as many floats as
-// they have: kInvalidArgument otherwise; kUnsupported names a type that does not unpack. Any thread.
+// Blocks -> floats, exactly as the format defines them. `blocks` holds whole blocks and `values` as many
+// floats as they have: kInvalidArgument otherwise; kUnsupported names a type that does not unpack. Any
+// thread.
 [[nodiscard]] Status unpack(BlockType type, std::span<const std::byte> blocks, std::span<float> values);
 
-// Floats -> blocks. The counts must agree (kInvalidArgument) and the type pack (kUnsupported). Any finite input is
-// taken; a NaN is packed as 0. Any thread.
+// Floats -> blocks. The counts must agree (kInvalidArgument) and the type pack (kUnsupported). Any finite
+// input is taken; a NaN is packed as 0. Any thread.
 [[nodiscard]] Status pack(BlockType type, std::span<const float> values, std::span<std::byte> blocks);
 
 }  // namespace kvasir::quant

@@ -50,4 +50,14 @@ void unpack_q4_k(const std::uint8_t* block, float* values);
 void unpack_q5_k(const std::uint8_t* block, float* values);
 void unpack_q6_k(const std::uint8_t* block, float* values);
 
+void unpack_iq2_s(const std::uint8_t* block, float* values);
+void unpack_iq3_s(const std::uint8_t* block, float* values);
+void unpack_iq3_xxs(const std::uint8_t* block, float* values);
+void unpack_iq4_nl(const std::uint8_t* block, float* values);
+void unpack_iq4_xs(const std::uint8_t* block, float* values);
+void unpack_mxfp4(const std::uint8_t* block, float* values);
+void unpack_nvfp4(const std::uint8_t* block, float* values);
+void unpack_tq1_0(const std::uint8_t* block, float* values);
+void unpack_tq2_0(const std::uint8_t* block, float* values);
+
 }  // namespace kvasir::quant

@@ -47,7 +47,8 @@ TEST_P(ReferenceBlocks, UnpackToTheRecordedFloatsBitForBit) {
 
 INSTANTIATE_TEST_SUITE_P(All, ReferenceBlocks,
                          testing::Values("F16", "BF16", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q2_K",
-                                         "Q3_K", "Q4_K", "Q5_K", "Q6_K"),
+                                         "Q3_K", "Q4_K", "Q5_K", "Q6_K", "IQ2_S", "IQ3_S", "IQ3_XXS",
+                                         "IQ4_NL", "IQ4_XS", "MXFP4", "NVFP4", "TQ1_0", "TQ2_0"),
                          [](const auto& tested) { return std::string(tested.param); });
 
 }  // namespace
