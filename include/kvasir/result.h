@@ -1,7 +1,7 @@
 // How every fallible call of Kvasir answers: a value, or an Error with an outcome, a sentence and numbers.
 //
 // Nothing is thrown across the public API. A call that changes state and answers an Error has changed nothing,
-// unless its own documentation says otherwise.
+// unless its own documentation says otherwise. A value header.
 #pragma once
 
 #include <cstdint>

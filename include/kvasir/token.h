@@ -1,4 +1,4 @@
-// A token id, the one number that every room shares.
+// A token id, the one number that every room shares. A value header.
 #pragma once
 
 #include <cstdint>

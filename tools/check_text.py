@@ -1,0 +1,158 @@
+"""What every file must be: free of machine paths, package hosts, unfinished marks; small; tidy at the end of its lines."""
+import ast
+import re
+
+import checklib
+from checklib import Finding, Planted
+
+MAX_LINES = 700
+MAX_PUBLIC_HEADER_LINES = 300
+MAX_FUNCTION_LINES = 70
+MAX_FILE_BYTES = 4 << 20
+
+SOURCE = r"(dev|\.ci/run|.*\.(cc|h|inc|py|sh|cmake|js|cs)|(.*/)?CMakeLists\.txt)"
+# Recorded bytes: they are what they are.
+RECORDED = r"tests/(data|fuzz/corpus)/.*"
+
+PATTERNS = [
+    # A home or work directory of some machine. Both may be named where they are meant, as in ~/name.
+    (re.compile(r"(?<![\w.~$}*-])/(?:work|home|root|Users)/"), "a path of one machine"),
+    (re.compile(r"\b(?:deb|ftp|apt|archive|mirrors?|snapshot|security|registry|packages|pypi|proxy|artifacts?)"
+                r"\.(?:[a-z0-9-]+\.)*(?:org|com|net|io|edu|dev)\b", re.IGNORECASE), "the name of a package host"),
+    (re.compile(r"\b(?:" + "|".join(["TO" + "DO", "FIX" + "ME", "X" * 3]) + r")\b"), "unfinished work"),
+]
+TIDY = [
+    (re.compile(r"[ \t]+$"), "blanks at the end of the line"),
+    (re.compile(r"\r$"), "a carriage return"),
+    (re.compile(r"\t"), "a tab"),
+]
+
+
+def check_lines(path, text):
+    patterns = PATTERNS if re.fullmatch(RECORDED, path) else PATTERNS + TIDY
+    findings = [Finding(path, number, f"{what}: {line.strip()[:80]}")
+                for number, line in enumerate(text.split("\n"), 1)
+                for pattern, what in patterns if pattern.search(line)]
+    if text and not text.endswith("\n") and patterns is not PATTERNS:
+        findings.append(Finding(path, text.count("\n") + 1, "no newline at the end of the file"))
+    return findings
+
+
+def check_size(tree, path, text):
+    findings = []
+    if tree.size(path) > MAX_FILE_BYTES:
+        findings.append(Finding(path, 0, f"{tree.size(path)} bytes, more than {MAX_FILE_BYTES}"))
+    limit = MAX_PUBLIC_HEADER_LINES if path.startswith("include/") else MAX_LINES
+    lines = text.count("\n") if text is not None and re.fullmatch(SOURCE, path) else 0
+    if lines > limit:
+        findings.append(Finding(path, 0, f"{lines} lines, more than {limit}: split it by subject"))
+    return findings
+
+
+def cpp_functions(text):
+    """(head, first line, last line) of each function body at namespace or class level, found by matching braces."""
+    code = re.sub(r"^[ \t]*#(?:\\\n|[^\n])*", lambda match: re.sub(r"[^\n]", " ", match.group()),
+                  checklib.code_only(text), flags=re.MULTILINE)
+    found, at, start = [], 0, 0  # `start`: where the declaration that `at` lies in begins
+    while at < len(code):
+        if code[at] in ";}":
+            start = at + 1
+        elif code[at] == "(":
+            at = checklib.closing(code, at)
+        elif code[at] == "{":
+            start = re.compile(r"(?:.*\b(?:public|private|protected)\s*:(?!:))?\s*", re.DOTALL).match(code, start, at).end()
+            head = code[start:at].strip()
+            if is_scope(head):
+                start = at + 1
+            else:
+                end = end_of_body(code, at)
+                if "(" in head:
+                    found.append((head, checklib.line_of(code, start), checklib.line_of(code, end)))
+                at, start = end, end + 1
+        at += 1
+    return found
+
+
+def is_scope(head):
+    """Whether declarations follow the brace after `head`: a namespace, a type, extern "C"."""
+    plain = re.sub(r"^(?:template\s*<[^{]*>\s*(?=class|struct|union))?(?:typedef\s+|static\s+|const\s+)*", "", head)
+    if re.match(r"(?:inline\s+)?namespace\b|extern\s*\"[^\"]*\"$", plain):
+        return True
+    return re.match(r"(?:class|struct|union)\b", plain) is not None and \
+        not re.search(r"\)\s*(?:const|noexcept|override|\s)*$", plain)
+
+
+def end_of_body(code, at):
+    """The brace that ends the body opened at `at`; a brace in a constructor's initializers is not its body's end."""
+    while True:
+        end = checklib.closing(code, at)
+        following = re.compile(r"\s*(?:,\s*[\w:<>, ]+(\(|\{)|(\{))").match(code, end + 1)
+        if following is None:
+            return end
+        at = following.end() - 1
+        while code[at] == "(":  # initializers in parentheses, up to the next brace
+            brace = re.compile(r"\s*(?:,\s*[\w:<>, ]+(?:\(|\{)|\{)").match(code, checklib.closing(code, at) + 1)
+            if brace is None:
+                return end
+            at = brace.end() - 1
+
+
+def check_functions(path, text):
+    if path.endswith((".cc", ".h", ".inc")):
+        functions = [(" ".join(head.split())[-60:], first, last) for head, first, last in cpp_functions(text)]
+    elif path.endswith(".py"):
+        functions = [(node.name, node.lineno, node.end_lineno) for node in ast.walk(ast.parse(text))
+                     if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    else:
+        functions = []
+    return [Finding(path, first, f"a function of {last - first + 1} lines, more than {MAX_FUNCTION_LINES}: {name}")
+            for name, first, last in functions if last - first + 1 > MAX_FUNCTION_LINES]
+
+
+def check(tree):
+    findings = []
+    for path in tree.paths:
+        text = tree.text(path)
+        findings += check_size(tree, path, text)
+        if text is not None:
+            findings += check_lines(path, text) + check_functions(path, text)
+    return findings
+
+
+def _lines(count):
+    return "  f();\n" * count
+
+
+CLEAN = {
+    "src/a/a.cc": "namespace a {\n\n// What is left TO" "DOs.\nvoid f() {\n" + _lines(68) + "}\n\n"
+                  + "class A {\n public:\n  A() : b_{1}, c_(2) {\n" + _lines(10) + "  }\n};\n"
+                  + "constexpr int kTable[] = {\n" + "  1,\n" * 100 + "};\n}  // namespace a\n",
+    "include/kvasir/a.h": "int f();\n" * 300,
+    "tests/data/recorded.txt": "blanks \tand tabs are data here \r\n",
+    "docs/a.md": "a/work/b, ~/home/x and https://example.org/ are fine.\n",
+}
+
+PLANTED = [
+    Planted("a machine path", {"a.md": "see " + "/ho" + "me/somebody/x\n"}, "a path of one machine"),
+    Planted("a package host", {"dev": "fetch http://" + "mirror." + "example.org/debian\n"}, "a package host"),
+    Planted("unfinished work", {"src/a/a.cc": "// TO" + "DO: more\n"}, "unfinished work"),
+    Planted("a file that is too long", {"src/a/a.cc": "int x;\n" * 701}, "701 lines, more than 700"),
+    Planted("a public header that is too long", {"include/kvasir/a.h": "int x;\n" * 301}, "301 lines, more than 300"),
+    Planted("large data", {"tests/data/a.bin": "x" * (MAX_FILE_BYTES + 1)}, "bytes, more than"),
+    Planted("a long function", {"src/a/a.cc": "namespace a {\nint f(int x) noexcept {\n" + _lines(69) + "}\n}\n"},
+            "a function of 71 lines"),
+    Planted("a long member function",
+            {"src/a/a.h": "template <class T>\nclass A {\n public:\n  int f() const {\n" + _lines(69) + "  }\n};\n"},
+            "a function of 71 lines"),
+    Planted("a long constructor",
+            {"src/a/a.cc": "A::A(int b) : b_{b}, c_(1), d_{} {\n" + _lines(69) + "}\n"}, "a function of 71 lines"),
+    Planted("a long test", {"tests/a/a_test.cc": "TEST(A, DoesB) {\n" + _lines(69) + "}\n"}, "a function of 71 lines"),
+    Planted("a long Python function", {"tools/a.py": "def f():\n" + "    g()\n" * 70}, "a function of 71 lines"),
+    Planted("a tab", {"dev": "\techo\n"}, "a tab"),
+    Planted("trailing blanks", {"src/a/a.cc": "int x; \n"}, "blanks at the end"),
+    Planted("a carriage return", {"src/a/a.cc": "int x;\r\n"}, "a carriage return"),
+    Planted("a last line without an end", {"src/a/a.cc": "int x;"}, "no newline"),
+]
+
+if __name__ == "__main__":
+    checklib.main(check)
