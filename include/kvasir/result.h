@@ -1,7 +1,7 @@
 // How every fallible call of Kvasir answers: a value, or an Error with an outcome, a sentence and numbers.
 //
-// Nothing is thrown across the public API. A call that changes state and answers an Error has changed nothing,
-// unless its own documentation says otherwise. A value header.
+// Nothing is thrown across the public API. A call that changes state and answers an Error has changed
+// nothing, unless its own documentation says otherwise. A value header.
 #pragma once
 
 #include <cstdint>
@@ -77,7 +77,8 @@ class [[nodiscard]] Result : public std::expected<T, Error> {
 using Status = Result<void>;
 
 // `return fail(Outcome::kCorrupt, "...")` from any function that answers a Result.
-[[nodiscard]] inline std::unexpected<Error> fail(Outcome code, std::string message, ErrorNumbers numbers = {}) {
+[[nodiscard]] inline std::unexpected<Error> fail(Outcome code, std::string message,
+                                                 ErrorNumbers numbers = {}) {
   return std::unexpected<Error>(Error(code, std::move(message), numbers));
 }
 [[nodiscard]] inline std::unexpected<Error> fail(Error error) {

@@ -30,6 +30,8 @@ Result<Buffer> Buffer::allocate(std::size_t bytes) {
   return Buffer(static_cast<std::byte*>(memory), bytes);
 }
 
-Buffer::~Buffer() { std::free(data_); }
+Buffer::~Buffer() {
+  std::free(data_);
+}
 
 }  // namespace kvasir::base

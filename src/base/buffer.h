@@ -9,15 +9,16 @@
 
 namespace kvasir::base {
 
-// Owns zeroed bytes whose start is aligned to 64 (2 MiB and backed by huge pages, where the kernel allows, from 2 MiB
-// on). Move-only. The bytes stay where they are when the Buffer moves.
+// Owns zeroed bytes whose start is aligned to 64 (2 MiB and backed by huge pages, where the kernel allows,
+// from 2 MiB on). Move-only. The bytes stay where they are when the Buffer moves.
 class Buffer {
  public:
   // `bytes` may be 0. kOutOfMemory names the bytes wanted.
   [[nodiscard]] static Result<Buffer> allocate(std::size_t bytes);
 
   Buffer() = default;
-  Buffer(Buffer&& other) noexcept : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  Buffer(Buffer&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
   Buffer& operator=(Buffer&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);

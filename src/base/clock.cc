@@ -11,7 +11,8 @@ namespace {
 class SystemClock final : public Clock {
  public:
   [[nodiscard]] std::int64_t now_ns() const noexcept override {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(
+               std::chrono::steady_clock::now().time_since_epoch())
         .count();
   }
 };

@@ -22,10 +22,12 @@ int quota_processors() noexcept {
   const File file(std::fopen("/sys/fs/cgroup/cpu.max", "re"));
   std::int64_t quota = 0;
   std::int64_t period = 0;
-  if (!file || std::fscanf(file.get(), "%" SCNd64 " %" SCNd64, &quota, &period) != 2 || quota <= 0 || period <= 0) {
+  if (!file || std::fscanf(file.get(), "%" SCNd64 " %" SCNd64, &quota, &period) != 2 || quota <= 0 ||
+      period <= 0) {
     return std::numeric_limits<int>::max();
   }
-  return static_cast<int>(std::clamp<std::int64_t>((quota + period - 1) / period, 1, std::numeric_limits<int>::max()));
+  return static_cast<int>(
+      std::clamp<std::int64_t>((quota + period - 1) / period, 1, std::numeric_limits<int>::max()));
 }
 
 std::uint64_t number_in(const char* path) noexcept {

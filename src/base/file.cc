@@ -18,7 +18,9 @@
 namespace kvasir::base {
 namespace {
 
-std::string system_text(int code) { return std::error_code(code, std::generic_category()).message(); }
+std::string system_text(int code) {
+  return std::error_code(code, std::generic_category()).message();
+}
 
 std::unexpected<Error> system_error(const std::string& what, const std::string& path, int code) {
   const bool absent = code == ENOENT || code == ENOTDIR;
@@ -124,13 +126,15 @@ class SystemReplacingFile final : public ReplacingFile {
 
   [[nodiscard]] Status commit() override {
     if (::fsync(fd_.get()) != 0) return system_error("cannot sync", temporary_, errno);
-    if (::rename(temporary_.c_str(), target_.c_str()) != 0) return system_error("cannot replace", target_, errno);
+    if (::rename(temporary_.c_str(), target_.c_str()) != 0)
+      return system_error("cannot replace", target_, errno);
     committed_ = true;
     const std::string directory = directory_of(target_);
     const Descriptor handle(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     // Some file systems cannot sync a directory (EINVAL); the rename is in place all the same.
     if (handle.get() < 0 || (::fsync(handle.get()) != 0 && errno != EINVAL)) {
-      return fail(Outcome::kIo, "'" + target_ + "' is replaced, but its directory cannot be synced: " + system_text(errno));
+      return fail(Outcome::kIo,
+                  "'" + target_ + "' is replaced, but its directory cannot be synced: " + system_text(errno));
     }
     return {};
   }
@@ -160,9 +164,10 @@ class SystemFiles final : public FileSystem {
     // Without O_NONBLOCK a named pipe would wait for a writer before its kind could be seen.
     Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     if (fd.get() < 0) return system_error("cannot open", path, errno);
-    struct stat info {};
+    struct stat info{};
     if (::fstat(fd.get(), &info) != 0) return system_error("cannot open", path, errno);
-    if (!S_ISREG(info.st_mode)) return fail(Outcome::kInvalidArgument, "'" + path + "' is not a regular file");
+    if (!S_ISREG(info.st_mode))
+      return fail(Outcome::kInvalidArgument, "'" + path + "' is not a regular file");
     return std::make_unique<SystemReadFile>(std::move(fd), static_cast<std::uint64_t>(info.st_size), path);
   }
 
@@ -180,7 +185,7 @@ class SystemFiles final : public FileSystem {
   }
 
   [[nodiscard]] bool exists(const std::string& path) override {
-    struct stat info {};
+    struct stat info{};
     return ::lstat(path.c_str(), &info) == 0;
   }
 

@@ -1,7 +1,8 @@
-// Files behind an interface, so that tests can make each call fail. The only way the rooms touch the file system.
+// Files behind an interface, so that tests can make each call fail. The only way the rooms touch the file
+// system.
 //
-// Reads are positioned: no shared cursor, nothing is mapped, so no file can fault later. Replacing a file is atomic:
-// the target holds the old bytes or the new ones, whole, whatever happens in between.
+// Reads are positioned: no shared cursor, nothing is mapped, so no file can fault later. Replacing a file is
+// atomic: the target holds the old bytes or the new ones, whole, whatever happens in between.
 #pragma once
 
 #include <cstddef>
@@ -23,13 +24,13 @@ class ReadFile {
   // Bytes in the file when it was opened.
   [[nodiscard]] virtual std::uint64_t size() const noexcept = 0;
 
-  // Fills `into` with the bytes from `offset` on, all of them or an error: kCorrupt where the file ends before,
-  // kIo where the system refuses. On error the content of `into` is unspecified.
+  // Fills `into` with the bytes from `offset` on, all of them or an error: kCorrupt where the file ends
+  // before, kIo where the system refuses. On error the content of `into` is unspecified.
   [[nodiscard]] virtual Status read_at(std::uint64_t offset, std::span<std::byte> into) const = 0;
 };
 
-// A file being written beside its target. Nothing shows at the target before commit(); destruction without commit
-// removes what was written. One thread at a time.
+// A file being written beside its target. Nothing shows at the target before commit(); destruction without
+// commit removes what was written. One thread at a time.
 class ReplacingFile {
  public:
   virtual ~ReplacingFile() = default;
@@ -40,8 +41,8 @@ class ReplacingFile {
   // Overwrites bytes that were appended earlier, such as a header whose numbers are known at the end.
   [[nodiscard]] virtual Status write_at(std::uint64_t offset, std::span<const std::byte> bytes) = 0;
 
-  // Syncs, renames over the target, syncs the directory. kIo leaves the old target in place, unless only the last
-  // sync failed: then the new one is there, and the message says so.
+  // Syncs, renames over the target, syncs the directory. kIo leaves the old target in place, unless only the
+  // last sync failed: then the new one is there, and the message says so.
   [[nodiscard]] virtual Status commit() = 0;
 };
 
@@ -68,10 +69,12 @@ class FileSystem {
 // Bytes in memory as a ReadFile, owned by it.
 [[nodiscard]] std::unique_ptr<ReadFile> memory_file(std::vector<std::byte> bytes);
 
-// Everything a descriptor delivers until its end, such as standard input. kNoSpace beyond `limit` bytes, or kIo.
+// Everything a descriptor delivers until its end, such as standard input. kNoSpace beyond `limit` bytes, or
+// kIo.
 [[nodiscard]] Result<std::vector<std::byte>> read_descriptor(int descriptor, std::uint64_t limit);
 
 // The whole content of a file. kNoSpace beyond `limit` bytes; else as open_read and read_at.
-[[nodiscard]] Result<std::vector<std::byte>> read_whole(FileSystem& files, const std::string& path, std::uint64_t limit);
+[[nodiscard]] Result<std::vector<std::byte>> read_whole(FileSystem& files, const std::string& path,
+                                                        std::uint64_t limit);
 
 }  // namespace kvasir::base

@@ -1,11 +1,13 @@
-// One rounding and denormal mode on every computing thread (P2: the same bits, whatever the host program set).
+// One rounding and denormal mode on every computing thread (P2: the same bits, whatever the host program
+// set).
 #pragma once
 
 #include <cstdint>
 
 namespace kvasir::base {
 
-// While it lives, the calling thread rounds to nearest, traps nothing and keeps denormals. Restores what it found.
+// While it lives, the calling thread rounds to nearest, traps nothing and keeps denormals. Restores what it
+// found.
 class FloatingPointMode {
  public:
   FloatingPointMode() noexcept;

@@ -1,0 +1,161 @@
+// Sixteen floats as however many vectors the target needs: the one width that every kernel counts in, so that
+// no order of sums depends on the width of a vector. Included once for each target.
+
+// clang-format off
+#if defined(KVASIR_SIMD_LANES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef KVASIR_SIMD_LANES_INL_H_
+#undef KVASIR_SIMD_LANES_INL_H_
+#else
+#define KVASIR_SIMD_LANES_INL_H_
+#endif
+// clang-format on
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace kvasir::simd::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using DF = hn::CappedTag<float, 16>;
+using DI = hn::RebindToSigned<DF>;
+using DU = hn::RebindToUnsigned<DF>;
+using DHalf = hn::Rebind<hwy::float16_t, DF>;
+using DBf = hn::Rebind<hwy::bfloat16_t, DF>;
+using DI8 = hn::Rebind<std::int8_t, DF>;
+using DU8 = hn::Rebind<std::uint8_t, DF>;
+using VF = hn::Vec<DF>;
+using VI = hn::Vec<DI>;
+using VU = hn::Vec<DU>;
+
+inline constexpr std::size_t kLanes = hn::MaxLanes(DF());
+inline constexpr std::size_t kParts = 16 / kLanes;
+
+// Sixteen floats.
+struct F16x {
+  VF part[kParts];
+};
+
+HWY_INLINE F16x Splat(float value) {
+  F16x out;
+  for (std::size_t p = 0; p < kParts; ++p) out.part[p] = hn::Set(DF(), value);
+  return out;
+}
+HWY_INLINE F16x LoadFloats(const float* HWY_RESTRICT from) {
+  F16x out;
+  for (std::size_t p = 0; p < kParts; ++p) out.part[p] = hn::LoadU(DF(), from + p * kLanes);
+  return out;
+}
+HWY_INLINE void StoreFloats(const F16x& value, float* HWY_RESTRICT to) {
+  for (std::size_t p = 0; p < kParts; ++p) hn::StoreU(value.part[p], DF(), to + p * kLanes);
+}
+// The first `count` floats; the others are `rest`.
+HWY_INLINE F16x LoadSome(const float* HWY_RESTRICT from, std::size_t count, float rest) {
+  alignas(64) float padded[16];
+  for (std::size_t i = 0; i < 16; ++i) padded[i] = i < count ? from[i] : rest;
+  return LoadFloats(padded);
+}
+HWY_INLINE void StoreSome(const F16x& value, std::size_t count, float* HWY_RESTRICT to) {
+  alignas(64) float padded[16];
+  StoreFloats(value, padded);
+  std::memcpy(to, padded, count * sizeof(float));
+}
+
+HWY_INLINE F16x Add(const F16x& a, const F16x& b) {
+  F16x out;
+  for (std::size_t p = 0; p < kParts; ++p) out.part[p] = hn::Add(a.part[p], b.part[p]);
+  return out;
+}
+HWY_INLINE F16x Sub(const F16x& a, const F16x& b) {
+  F16x out;
+  for (std::size_t p = 0; p < kParts; ++p) out.part[p] = hn::Sub(a.part[p], b.part[p]);
+  return out;
+}
+HWY_INLINE F16x Mul(const F16x& a, const F16x& b) {
+  F16x out;
+  for (std::size_t p = 0; p < kParts; ++p) out.part[p] = hn::Mul(a.part[p], b.part[p]);
+  return out;
+}
+HWY_INLINE F16x Div(const F16x& a, const F16x& b) {
+  F16x out;
+  for (std::size_t p = 0; p < kParts; ++p) out.part[p] = hn::Div(a.part[p], b.part[p]);
+  return out;
+}
+HWY_INLINE F16x MulAdd(const F16x& a, const F16x& b, const F16x& c) {
+  F16x out;
+  for (std::size_t p = 0; p < kParts; ++p) out.part[p] = hn::MulAdd(a.part[p], b.part[p], c.part[p]);
+  return out;
+}
+
+// Sixteen elements of a stored type as floats, exactly. BF16 is the upper half of a float.
+HWY_INLINE F16x LoadElements(const float* HWY_RESTRICT from) {
+  return LoadFloats(from);
+}
+HWY_INLINE F16x LoadElements(const hwy::float16_t* HWY_RESTRICT from) {
+  F16x out;
+  for (std::size_t p = 0; p < kParts; ++p) {
+    out.part[p] = hn::PromoteTo(DF(), hn::LoadU(DHalf(), from + p * kLanes));
+  }
+  return out;
+}
+HWY_INLINE F16x LoadElements(const hwy::bfloat16_t* HWY_RESTRICT from) {
+  F16x out;
+  for (std::size_t p = 0; p < kParts; ++p)
+    out.part[p] = hn::PromoteTo(DF(), hn::LoadU(DBf(), from + p * kLanes));
+  return out;
+}
+
+// e^x to within two units in the last place; below -87.3 it is 0, above 88.7 infinity, NaN stays NaN. Method:
+// x = n ln 2 + r with |r| <= ln 2 / 2, Taylor's series to degree 7 for e^r (its remainder is below 2^-27 of
+// the result), times 2^n.
+HWY_INLINE VF Exp(VF x) {
+  const DF d;
+  const DI di;
+  const VF n = hn::Round(hn::Mul(x, hn::Set(d, 1.44269504088896341f)));
+  VF r = hn::NegMulAdd(n, hn::Set(d, 0.693359375f), x);
+  r = hn::NegMulAdd(n, hn::Set(d, -2.12194440e-4f), r);
+  VF e = hn::Set(d, 1.0f / 5040);
+  e = hn::MulAdd(e, r, hn::Set(d, 1.0f / 720));
+  e = hn::MulAdd(e, r, hn::Set(d, 1.0f / 120));
+  e = hn::MulAdd(e, r, hn::Set(d, 1.0f / 24));
+  e = hn::MulAdd(e, r, hn::Set(d, 1.0f / 6));
+  e = hn::MulAdd(e, r, hn::Set(d, 0.5f));
+  e = hn::MulAdd(e, r, hn::Set(d, 1.0f));
+  e = hn::MulAdd(e, r, hn::Set(d, 1.0f));
+  // 2^n in two factors, so that n = 128 does not overflow before its time. Lanes out of range are replaced
+  // below.
+  const VF bounded = hn::Min(hn::Max(n, hn::Set(d, -126.0f)), hn::Set(d, 128.0f));
+  const VI whole = hn::ConvertTo(di, bounded);
+  const VI first = hn::ShiftRight<1>(whole);
+  const VI second = hn::Sub(whole, first);
+  const auto power = [&](VI exponent) {
+    return hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(exponent, hn::Set(di, 127))));
+  };
+  e = hn::Mul(hn::Mul(e, power(first)), power(second));
+  e = hn::IfThenElse(hn::Lt(x, hn::Set(d, -87.3f)), hn::Zero(d), e);
+  e = hn::IfThenElse(hn::Gt(x, hn::Set(d, 88.7f)), hn::Inf(d), e);
+  return hn::IfThenElse(hn::IsNaN(x), x, e);
+}
+HWY_INLINE F16x Exp(const F16x& x) {
+  F16x out;
+  for (std::size_t p = 0; p < kParts; ++p) out.part[p] = Exp(x.part[p]);
+  return out;
+}
+
+// The sum of sixteen partial sums: halves are added until one is left, whatever the width of a vector.
+HWY_INLINE float SumLanes(const F16x& value) {
+  alignas(64) float lanes[16];
+  StoreFloats(value, lanes);
+  for (std::size_t half = 8; half > 0; half /= 2) {
+    for (std::size_t i = 0; i < half; ++i) lanes[i] += lanes[i + half];
+  }
+  return lanes[0];
+}
+
+}  // namespace kvasir::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // KVASIR_SIMD_LANES_INL_H_
