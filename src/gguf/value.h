@@ -90,7 +90,7 @@ class Value {
 
   // Of an array: what its elements are, and how many. Else type() and 1.
   [[nodiscard]] ValueType element_type() const noexcept { return element_type_; }
-  [[nodiscard]] std::uint64_t size() const noexcept { return is_array() ? count_ : 1; }
+  [[nodiscard]] std::uint64_t size() const noexcept;
 
   // A scalar or a string. as_uint and as_int take any integer type (not bool) whose value fits; as_float any
   // number.
@@ -100,7 +100,7 @@ class Value {
   [[nodiscard]] std::optional<bool> as_bool() const noexcept;
   [[nodiscard]] std::optional<std::string_view> as_string() const noexcept;  // valid while this value lives
 
-  // The same of an array's element, without a copy of the array.
+  // The same of an array's element, in place. A scalar or a string is its own element 0.
   [[nodiscard]] std::optional<std::uint64_t> uint_at(std::uint64_t index) const noexcept;
   [[nodiscard]] std::optional<std::int64_t> int_at(std::uint64_t index) const noexcept;
   [[nodiscard]] std::optional<double> float_at(std::uint64_t index) const noexcept;
@@ -113,8 +113,11 @@ class Value {
     requires(!std::same_as<T, bool>)
   [[nodiscard]] std::optional<std::span<const T>> elements() const noexcept {
     if (!is_array() || element_type_ != value_type_of<T>()) return std::nullopt;
-    return std::span<const T>(reinterpret_cast<const T*>(bytes_.data()), static_cast<std::size_t>(count_));
+    return std::span<const T>(reinterpret_cast<const T*>(bytes_.data()), bytes_.size() / sizeof(T));
   }
+
+  // A scalar, a string or the elements of an array of scalars as a file holds them; nothing of other arrays.
+  [[nodiscard]] std::span<const std::byte> bytes() const noexcept;
 
   // The depth of arrays inside each other: 0 for a scalar or string, 1 for an array of those.
   [[nodiscard]] int depth() const noexcept;
@@ -130,12 +133,14 @@ class Value {
   [[nodiscard]] static Value array_from(ValueType type, std::span<const std::byte> bytes);
   template <class Text>
   [[nodiscard]] static Value strings_from(std::span<const Text> elements);
+  [[nodiscard]] const std::byte* scalar_at(
+      std::uint64_t index) const noexcept;  // nullptr where there is none
 
   ValueType type_ = ValueType::kUint8;
   ValueType element_type_ = ValueType::kUint8;
-  std::uint64_t count_ = 0;  // elements of an array
-  std::vector<std::byte>
-      bytes_;  // a scalar, a string, an array of scalars, or of strings: count_ + 1 offsets, then text
+  // A scalar, a string, the elements of an array of scalars, or of an array of n strings: n + 1 offsets into
+  // this vector, 8 bytes each, then the texts.
+  std::vector<std::byte> bytes_;
   std::vector<Value> nested_;  // the elements of an array of arrays
 };
 

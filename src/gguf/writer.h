@@ -36,7 +36,8 @@ class Writer {
   // Bytes the finished file will have, from what is described so far; at most 2^64 - 1.
   [[nodiscard]] std::uint64_t file_bytes() const noexcept;
 
-  // Writes the header, the metadata and the descriptions. kWrongState if begun before; else as
+  // Writes the header, the metadata and the descriptions. kInvalidArgument for keys or names that occur twice
+  // and for more than a File takes, kWrongState if begun before: both leave the Writer as it was. Else as
   // ReplacingFile::write.
   [[nodiscard]] Status begin(std::unique_ptr<base::ReplacingFile> file);
 
@@ -55,6 +56,9 @@ class Writer {
   [[nodiscard]] Status commit();
 
  private:
+  [[nodiscard]] Status check_description(std::uint64_t header) const;
+  [[nodiscard]] Status check_streaming() const;
+
   enum class Phase : std::uint8_t { kDescribing, kStreaming, kFailed, kDone };
 
   Phase phase_ = Phase::kDescribing;
