@@ -60,4 +60,20 @@ void unpack_nvfp4(const std::uint8_t* block, float* values);
 void unpack_tq1_0(const std::uint8_t* block, float* values);
 void unpack_tq2_0(const std::uint8_t* block, float* values);
 
+void pack_f32(const float* values, std::uint8_t* block);
+void pack_f16(const float* values, std::uint8_t* block);
+void pack_bf16(const float* values, std::uint8_t* block);
+void pack_q4_0(const float* values, std::uint8_t* block);
+void pack_q4_1(const float* values, std::uint8_t* block);
+void pack_q5_0(const float* values, std::uint8_t* block);
+void pack_q5_1(const float* values, std::uint8_t* block);
+void pack_q8_0(const float* values, std::uint8_t* block);
+void pack_q2_k(const float* values, std::uint8_t* block);
+void pack_q3_k(const float* values, std::uint8_t* block);
+void pack_q4_k(const float* values, std::uint8_t* block);
+void pack_q5_k(const float* values, std::uint8_t* block);
+void pack_q6_k(const float* values, std::uint8_t* block);
+void pack_iq4_nl(const float* values, std::uint8_t* block);
+void pack_mxfp4(const float* values, std::uint8_t* block);
+
 }  // namespace kvasir::quant
