@@ -34,10 +34,6 @@ inline void store_u32(std::uint8_t* at, std::uint32_t value) noexcept {
   store_u16(at + 2, static_cast<std::uint16_t>(value >> 16));
 }
 
-void unpack_f32(const std::uint8_t* block, float* values);
-void unpack_f16(const std::uint8_t* block, float* values);
-void unpack_bf16(const std::uint8_t* block, float* values);
-
 void unpack_q4_0(const std::uint8_t* block, float* values);
 void unpack_q4_1(const std::uint8_t* block, float* values);
 void unpack_q5_0(const std::uint8_t* block, float* values);
@@ -60,9 +56,6 @@ void unpack_nvfp4(const std::uint8_t* block, float* values);
 void unpack_tq1_0(const std::uint8_t* block, float* values);
 void unpack_tq2_0(const std::uint8_t* block, float* values);
 
-void pack_f32(const float* values, std::uint8_t* block);
-void pack_f16(const float* values, std::uint8_t* block);
-void pack_bf16(const float* values, std::uint8_t* block);
 void pack_q4_0(const float* values, std::uint8_t* block);
 void pack_q4_1(const float* values, std::uint8_t* block);
 void pack_q5_0(const float* values, std::uint8_t* block);

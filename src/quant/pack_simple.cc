@@ -1,8 +1,6 @@
-// Packing plain floats, and the types of 32 values under one or two half-float scales.
+// Packing the types of 32 values under one or two half-float scales.
 #include <array>
-#include <bit>
 #include <cmath>
-#include <limits>
 
 #include "quant/codec.h"
 #include "quant/fit.h"
@@ -36,19 +34,6 @@ Line store_line(const LineFit& fit, std::uint8_t* block) {
 }
 
 }  // namespace
-
-void pack_f32(const float* values, std::uint8_t* block) {
-  store_u32(block, std::bit_cast<std::uint32_t>(tame(*values, std::numeric_limits<float>::max())));
-}
-
-void pack_f16(const float* values, std::uint8_t* block) {
-  store_u16(block, float_to_half(tame(*values, kLargestHalf)));
-}
-
-void pack_bf16(const float* values, std::uint8_t* block) {
-  constexpr float kLargestBfloat = 0x1.FEp127F;
-  store_u16(block, float_to_bfloat(tame(*values, kLargestBfloat)));
-}
 
 void pack_q8_0(const float* values, std::uint8_t* block) {
   const auto x = tamed<kValues>(values, kLargestHalf * 127);

@@ -1,19 +1,7 @@
-// Plain floats, and the types of 32 values under one or two half-float scales.
-#include <bit>
-
+// The types of 32 values under one or two half-float scales.
 #include "quant/codec.h"
 
 namespace kvasir::quant {
-
-void unpack_f32(const std::uint8_t* block, float* values) {
-  *values = std::bit_cast<float>(load_u32(block));
-}
-void unpack_f16(const std::uint8_t* block, float* values) {
-  *values = load_half(block);
-}
-void unpack_bf16(const std::uint8_t* block, float* values) {
-  *values = bfloat_to_float(load_u16(block));
-}
 
 // Of the 32 values of a block, byte j of the nibbles holds value j low and value j + 16 high; where there is
 // a fifth bit, it is bit j of a 32-bit word.
