@@ -5,8 +5,8 @@
 // NaN, and the numbers then are what IEEE arithmetic makes of them.
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <cstring>
 
 #include "quant/half.h"
 
@@ -32,6 +32,31 @@ inline void store_u16(std::uint8_t* at, std::uint16_t value) noexcept {
 inline void store_u32(std::uint8_t* at, std::uint32_t value) noexcept {
   store_u16(at, static_cast<std::uint16_t>(value & 0xFFFF));
   store_u16(at + 2, static_cast<std::uint16_t>(value >> 16));
+}
+
+// Q4_K and Q5_K keep eight 6-bit scales and eight 6-bit minima in 12 bytes: the first four of each in the low
+// six bits of bytes 0-3 and 4-7; of the others the low nibbles in bytes 8-11 and the top two bits above the
+// former.
+struct SixBitPairs {
+  std::array<int, 8> scales{};
+  std::array<int, 8> mins{};
+};
+[[nodiscard]] inline SixBitPairs load_six_bit_pairs(const std::uint8_t* packed) noexcept {
+  SixBitPairs pairs;
+  for (int i = 0; i < 4; ++i) {
+    pairs.scales[i] = packed[i] & 63;
+    pairs.mins[i] = packed[i + 4] & 63;
+    pairs.scales[i + 4] = (packed[i + 8] & 15) | ((packed[i] >> 6) << 4);
+    pairs.mins[i + 4] = (packed[i + 8] >> 4) | ((packed[i + 4] >> 6) << 4);
+  }
+  return pairs;
+}
+inline void store_six_bit_pairs(const SixBitPairs& pairs, std::uint8_t* packed) noexcept {
+  for (int i = 0; i < 4; ++i) {
+    packed[i] = static_cast<std::uint8_t>(pairs.scales[i] | ((pairs.scales[i + 4] >> 4) << 6));
+    packed[i + 4] = static_cast<std::uint8_t>(pairs.mins[i] | ((pairs.mins[i + 4] >> 4) << 6));
+    packed[i + 8] = static_cast<std::uint8_t>((pairs.scales[i + 4] & 15) | ((pairs.mins[i + 4] & 15) << 4));
+  }
 }
 
 void unpack_q4_0(const std::uint8_t* block, float* values);

@@ -165,15 +165,6 @@ LineBlock<kSubBlocks> fit_lines(const float* x, const LineShape& shape,
   return block;
 }
 
-// Eight 6-bit scales and minima into 12 bytes; unpack_k.cc says how.
-void store_six_bit_pairs(const LineBlock<8>& block, std::uint8_t* packed) {
-  for (int i = 0; i < 4; ++i) {
-    packed[i] = static_cast<std::uint8_t>(block.scales[i] | ((block.scales[i + 4] >> 4) << 6));
-    packed[i + 4] = static_cast<std::uint8_t>(block.mins[i] | ((block.mins[i + 4] >> 4) << 6));
-    packed[i + 8] = static_cast<std::uint8_t>((block.scales[i + 4] & 15) | ((block.mins[i + 4] & 15) << 4));
-  }
-}
-
 // 64 bytes of two-bit numbers: byte l of 32 in each half holds values l, l + 32, l + 64 and l + 96.
 void store_pairs_of_bits(const std::array<int, kValues>& numbers, int first_bit, std::uint8_t* bytes) {
   for (int half = 0; half < 2; ++half) {
@@ -221,7 +212,7 @@ void pack_q4_k(const float* values, std::uint8_t* block) {
   const auto fit = fit_lines<8>(x.data(), {15.0F, 63.0F}, kLine4);
   store_u16(block, fit.factor);
   store_u16(block + 2, fit.min_factor);
-  store_six_bit_pairs(fit, block + 4);
+  store_six_bit_pairs({fit.scales, fit.mins}, block + 4);
   for (int pair = 0; pair < 4; ++pair) {
     const int* numbers = fit.numbers.data() + 64 * pair;
     for (int l = 0; l < 32; ++l) {
@@ -235,7 +226,7 @@ void pack_q5_k(const float* values, std::uint8_t* block) {
   const auto fit = fit_lines<8>(x.data(), {31.0F, 63.0F}, kLine5);
   store_u16(block, fit.factor);
   store_u16(block + 2, fit.min_factor);
-  store_six_bit_pairs(fit, block + 4);
+  store_six_bit_pairs({fit.scales, fit.mins}, block + 4);
   for (int l = 0; l < 32; ++l) {
     int fifths = 0;
     for (int k = 0; k < 8; ++k) fifths |= (fit.numbers[32 * k + l] >> 4) << k;

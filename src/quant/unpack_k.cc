@@ -7,20 +7,6 @@ namespace {
 
 constexpr int kValues = 256;
 
-struct ScaleAndMin {
-  int scale;
-  int min;
-};
-
-// Q4_K and Q5_K keep eight 6-bit scales and eight 6-bit minima in 12 bytes: the first four of each in the low
-// six bits of bytes 0-3 and 4-7; of the others the low nibbles in bytes 8-11 and the top two bits above the
-// former.
-ScaleAndMin six_bit_pair(const std::uint8_t* packed, int index) {
-  if (index < 4) return {packed[index] & 63, packed[index + 4] & 63};
-  return {(packed[index + 4] & 15) | ((packed[index - 4] >> 6) << 4),
-          (packed[index + 4] >> 4) | ((packed[index] >> 6) << 4)};
-}
-
 // Q3_K keeps sixteen 6-bit scales, biased by 32, in 12 bytes: low nibbles in bytes 0-7 (scale i low and scale
 // i + 8 high), the top two bits in bytes 8-11, four scales to a byte at a distance of four.
 int q3_scale(const std::uint8_t* packed, int index) {
@@ -72,10 +58,10 @@ void unpack_q4_k(const std::uint8_t* block, float* values) {
   const float scale = load_half(block);
   const float min = load_half(block + 2);
   const std::uint8_t* nibbles = block + 16;
+  const SixBitPairs pairs = load_six_bit_pairs(block + 4);
   for (int i = 0; i < kValues / 32; ++i) {
-    const ScaleAndMin sub = six_bit_pair(block + 4, i);
-    const float sub_scale = scale * static_cast<float>(sub.scale);
-    const float sub_min = min * static_cast<float>(sub.min);
+    const float sub_scale = scale * static_cast<float>(pairs.scales[i]);
+    const float sub_min = min * static_cast<float>(pairs.mins[i]);
     const std::uint8_t* bytes = nibbles + 32 * (i / 2);
     const int shift = 4 * (i % 2);
     for (int l = 0; l < 32; ++l) {
@@ -90,10 +76,10 @@ void unpack_q5_k(const std::uint8_t* block, float* values) {
   const float min = load_half(block + 2);
   const std::uint8_t* fifth = block + 16;
   const std::uint8_t* nibbles = block + 48;
+  const SixBitPairs pairs = load_six_bit_pairs(block + 4);
   for (int i = 0; i < kValues / 32; ++i) {
-    const ScaleAndMin sub = six_bit_pair(block + 4, i);
-    const float sub_scale = scale * static_cast<float>(sub.scale);
-    const float sub_min = min * static_cast<float>(sub.min);
+    const float sub_scale = scale * static_cast<float>(pairs.scales[i]);
+    const float sub_min = min * static_cast<float>(pairs.mins[i]);
     const std::uint8_t* bytes = nibbles + 32 * (i / 2);
     const int shift = 4 * (i % 2);
     for (int l = 0; l < 32; ++l) {
