@@ -79,16 +79,17 @@ template <class T>
 void ScoreRun(const AttentionShape& shape, const CellRun& run, std::span<const AttentionQuery> queries,
               std::size_t start, std::size_t end, Tile& tile) {
   const std::size_t value_bytes = (shape.value_dims + 15) / 16 * 16 * element_bytes(shape.value_element);
+  const std::byte* values = run.values + shape.values_offset;
   std::size_t ordinal = std::max(start, run.ordinal);
   const std::size_t last = std::min(end, run.ordinal + run.count);
   while (ordinal < last) {
     const std::size_t cell = run.cell + (ordinal - run.ordinal);
     const std::size_t lane = cell % kCellLanes;
     const std::size_t count = std::min(kCellLanes - lane, last - ordinal);
-    const T* keys = reinterpret_cast<const T*>(run.keys) + cell / kCellLanes * kCellLanes * shape.key_dims;
+    const T* keys = reinterpret_cast<const T*>(run.keys + shape.keys_offset) + cell / kCellLanes * kCellLanes * shape.key_dims;
     ScoreGroup(shape, keys, queries, lane, count, ordinal - start, tile);
     for (std::size_t i = 0; i < count; ++i)
-      tile.values[ordinal - start + i] = run.values + (cell + i) * value_bytes;
+      tile.values[ordinal - start + i] = values + (cell + i) * value_bytes;
     ordinal += count;
   }
 }

@@ -45,6 +45,8 @@ struct AttentionShape {
   std::size_t value_dims = 0;
   CacheElement key_element = CacheElement::kF32;
   CacheElement value_element = CacheElement::kF32;
+  std::size_t keys_offset = 0;    // bytes from a run's keys to those of this KV head
+  std::size_t values_offset = 0;  // bytes from a run's values to those of this KV head
   float scale = 1;
 };
 

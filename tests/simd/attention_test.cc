@@ -85,7 +85,7 @@ std::vector<float> attend_at(const Data& data, const std::vector<std::size_t>& p
   for (std::size_t q = 0; q < visible.size(); ++q) {
     queries.push_back({data.queries.data() + q * dims, out.data() + q * dims, visible[q]});
   }
-  const AttentionShape shape{dims, dims, CacheElement::kF32, CacheElement::kF32, 0.25f};
+  const AttentionShape shape{.key_dims = dims, .value_dims = dims, .scale = 0.25f};
   for (std::size_t q = 0; q < queries.size(); q += kQueriesAtOnce) {
     attend(shape, runs, std::span(queries).subspan(q, std::min(kQueriesAtOnce, queries.size() - q)));
   }

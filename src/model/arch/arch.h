@@ -1,0 +1,31 @@
+// Architectures: one file each, that reads what the GGUF file says and fills the list of layers.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "kvasir/result.h"
+#include "model/hyperparameters.h"
+#include "model/loader.h"
+
+namespace kvasir::model {
+
+// Builds the network of one architecture.
+using BuildNetwork = Result<Network> (*)(Loader& loader, const Hyperparameters& sizes);
+
+struct Architecture {
+  std::string_view name;  // general.architecture
+  BuildNetwork build;
+};
+
+// All architectures that run, by name.
+[[nodiscard]] std::span<const Architecture> architectures() noexcept;
+
+// kUnsupported names the unknown one and lists the known.
+[[nodiscard]] Result<const Architecture*> find_architecture(std::string_view name);
+
+[[nodiscard]] Result<Network> build_llama(Loader& loader, const Hyperparameters& sizes);
+[[nodiscard]] Result<Network> build_qwen2(Loader& loader, const Hyperparameters& sizes);
+[[nodiscard]] Result<Network> build_qwen3(Loader& loader, const Hyperparameters& sizes);
+
+}  // namespace kvasir::model

@@ -1,0 +1,186 @@
+// One pass: a ragged batch of tokens of many conversations, taken through the layers job by job.
+//
+// A pass is a sequence of stages; a stage is a number of items that do not depend on one another; a job is a range of
+// items, done on all threads of the pool. Between two jobs a pass may be left, resumed or dropped: its only traces are
+// the reserved cells it wrote and its workspace.
+//
+// Invariants (docs/invariants.md)
+//   F1  Which items share a job, and which rows share a pass, never shows in a bit.
+//   F2  All K and V of a layer are stored before any query of the pass attends in it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "kv/arena.h"
+#include "kvasir/result.h"
+#include "kvasir/token.h"
+#include "model/model.h"
+#include "model/workspace.h"
+#include "pages/page_store.h"
+#include "parallel/thread_pool.h"
+
+namespace kvasir::model {
+
+// Where a token's cell lies in one group.
+struct CellPlace {
+  pages::PageId page{};
+  std::uint32_t cell = 0;
+};
+
+// One token of a pass.
+struct PassRow {
+  static constexpr std::uint32_t kNoLogits = UINT32_MAX;
+
+  Token token = 0;
+  std::uint32_t sequence = 0;             // index into Pass::sequences
+  std::uint64_t ordinal = 0;              // in its conversation
+  std::uint64_t position = 0;             // what rotation uses
+  std::uint32_t logits_row = kNoLogits;   // where its logits go in the workspace
+};
+
+// The rows [first_row, first_row + rows) of one conversation, of ascending ordinals, and all cells they may see.
+struct PassSequence {
+  std::uint32_t first_row = 0;
+  std::uint32_t rows = 0;
+  std::vector<std::vector<pages::Run>> runs;  // [group], in order of ordinals, up to and with the rows' own cells
+};
+
+struct Pass {
+  std::vector<PassRow> rows;
+  std::vector<PassSequence> sequences;
+  std::vector<std::vector<CellPlace>> places;  // [group][row]: reserved cells
+  std::uint32_t logit_rows = 0;
+};
+
+// Where a pass stands.
+struct PassProgress {
+  std::uint32_t layer = 0;   // layers finished; the embedding and the output count for none
+  std::uint32_t layers = 0;
+  std::uint64_t jobs = 0;    // done so far
+};
+
+// Not thread-safe. Model, arena, store, pool and workspace must outlive it; the store's tables and the reserved cells
+// must stay as they are from start() until the pass is done or dropped.
+class Forward {
+ public:
+  Forward(const Model& model, kv::Arena& arena, const pages::PageStore& store, parallel::ThreadPool& pool,
+          Workspace& workspace);
+
+  // Begins a pass; one that was not finished is dropped. kInvalidArgument where it is larger than the workspace, names
+  // a token outside the vocabulary, or its parts do not fit together; kOutOfMemory. On error there is no pass.
+  [[nodiscard]] Status start(Pass pass);
+
+  // Does the next job. May be called while !done(). kOutOfMemory ends the pass: it can only be dropped or started anew.
+  [[nodiscard]] Status advance();
+
+  [[nodiscard]] bool done() const noexcept { return stage_ == Stage::kDone; }
+  [[nodiscard]] PassProgress progress() const noexcept;
+
+  // The logits of a finished pass's logits row, vocabulary floats. Valid until the next start().
+  [[nodiscard]] std::span<const float> logits(std::uint32_t logits_row) const noexcept {
+    return workspace_->logits.row(logits_row);
+  }
+  [[nodiscard]] const Pass& pass() const noexcept { return pass_; }
+
+ private:
+  // In the order of a pass. Dense layers take kGateUp to kDown, layers of experts kRouter to kCombine.
+  enum class Stage : std::uint8_t {
+    kEmbed,
+    kMixerNorm,
+    kQueryKeyValue,
+    kStore,
+    kAttend,
+    kMixerOutput,
+    kFeedForwardNorm,
+    kGateUp,
+    kActivate,
+    kDown,
+    kRouter,
+    kRoute,
+    kExpertGateUp,
+    kExpertActivate,
+    kExpertDown,
+    kCombine,
+    kOutputNorm,
+    kOutput,
+    kDone,
+  };
+
+  // Rows of one sequence that attend together, with `heads` of the query heads of each KV head.
+  struct AttentionBlock {
+    std::uint32_t sequence = 0;
+    std::uint32_t first_row = 0;
+    std::uint32_t rows = 0;
+    std::uint32_t first_head = 0;
+    std::uint32_t heads = 0;
+  };
+
+  // A product of a stage. Its items are blocks of panels times blocks of columns.
+  struct Product {
+    const simd::Panels* weight = nullptr;
+    std::span<const float> bias;
+    simd::Activations input;
+    simd::ProductOutput output;
+
+    [[nodiscard]] std::size_t panel_blocks() const noexcept;
+    [[nodiscard]] std::size_t items() const noexcept;
+  };
+
+  [[nodiscard]] Status check(const Pass& pass) const;
+  [[nodiscard]] const Layer& layer() const noexcept { return model_->network().layers[layer_]; }
+  [[nodiscard]] const GatedFeedForward* dense() const noexcept {
+    return std::get_if<GatedFeedForward>(&layer().feed_forward);
+  }
+  [[nodiscard]] const Experts& experts() const noexcept { return std::get<Experts>(layer().feed_forward); }
+  [[nodiscard]] std::size_t row_count() const noexcept { return pass_.rows.size(); }
+
+  // The stage after this one, entering the next layer where it ends one.
+  [[nodiscard]] Stage following() noexcept;
+  [[nodiscard]] Stage end_of_layer() noexcept;
+  void enter(Stage stage);
+
+  // What enter() prepares: the number of items and how many of them make a job.
+  void plan_items(std::size_t items, std::size_t cost_of_item) noexcept;
+  void plan_stage_products();
+  void plan_expert_products();
+  void plan_attention();
+  void add_product(const simd::Panels& weight, std::span<const float> bias, simd::Activations input,
+                   simd::ProductOutput output);
+  void add_product(const Linear& linear, simd::Activations input, simd::ProductOutput output) {
+    add_product(linear.weight, linear.bias, input, output);
+  }
+
+  // What a job does to one item of this stage.
+  void run_item(std::size_t item) noexcept;
+  void run_product_item(std::size_t item) noexcept;
+  void run_row(std::size_t row) noexcept;
+  void embed(std::size_t row) noexcept;
+  void norm_row(const Norm& norm, std::size_t row, std::size_t into) noexcept;
+  void store(std::size_t row) noexcept;
+  void attend(std::size_t item) noexcept;
+  void combine(std::size_t row) noexcept;
+
+  const Model* model_;
+  kv::Arena* arena_;
+  const pages::PageStore* store_;
+  parallel::ThreadPool* pool_;
+  Workspace* workspace_;
+  parallel::RangeFunction run_range_;  // run_item over a range; made once, so that a job allocates nothing
+
+  Pass pass_;
+  std::vector<std::uint32_t> logits_source_;  // [logits row]: its row
+  Stage stage_ = Stage::kDone;
+  std::uint32_t layer_ = 0;
+  std::uint64_t jobs_ = 0;
+  std::size_t items_ = 0;  // of this stage
+  std::size_t next_item_ = 0;
+  std::size_t job_items_ = 1;
+  std::size_t first_item_ = 0;  // of the job at hand
+  std::vector<AttentionBlock> blocks_;
+  std::vector<Product> products_;
+};
+
+}  // namespace kvasir::model

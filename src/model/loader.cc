@@ -1,0 +1,144 @@
+#include "model/loader.h"
+
+#include <algorithm>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "base/try.h"
+
+namespace kvasir::model {
+namespace {
+
+// Bytes that are read between two calls of the progress function.
+constexpr std::uint64_t kReportBytes = std::uint64_t{32} << 20;
+
+std::string shape_text(const std::vector<std::uint64_t>& dims) {
+  std::string text;
+  for (const std::uint64_t dim : dims) text += (text.empty() ? "" : " x ") + std::to_string(dim);
+  return text;
+}
+
+// The first error of several threads.
+class FirstError {
+ public:
+  void set(const Error& error) {
+    const std::lock_guard lock(mutex_);
+    if (!error_) error_ = error;
+  }
+  [[nodiscard]] Status status() const { return error_ ? Status(fail(*error_)) : Status(); }
+
+ private:
+  std::mutex mutex_;
+  std::optional<Error> error_;
+};
+
+}  // namespace
+
+Loader::Loader(const gguf::File& file, parallel::ThreadPool& pool, LoadProgress progress)
+    : file_(&file), pool_(&pool), progress_(std::move(progress)) {
+  for (const gguf::Tensor& tensor : file.tensors()) total_ += tensor.bytes;
+}
+
+Result<const gguf::Tensor*> Loader::find(const std::string& name, std::vector<std::uint64_t> dims) const {
+  const gguf::Tensor* tensor = file_->find_tensor(name);
+  if (tensor == nullptr) {
+    return fail(Outcome::kCorrupt, "the tensor '" + name + "' (" + shape_text(dims) + ") is missing");
+  }
+  // Trailing dimensions of 1 say nothing.
+  std::vector<std::uint64_t> found = tensor->dims;
+  while (found.size() > 1 && found.back() == 1) found.pop_back();
+  while (dims.size() > 1 && dims.back() == 1) dims.pop_back();
+  if (found != dims) {
+    return fail(Outcome::kCorrupt,
+                "the tensor '" + name + "' is " + shape_text(tensor->dims) + ", not " + shape_text(dims));
+  }
+  return tensor;
+}
+
+Status Loader::fill_panels(const gguf::Tensor& tensor, std::uint64_t first_row, simd::Panels& panels, std::size_t begin,
+                           std::size_t end) {
+  std::vector<std::byte> raw;
+  for (std::size_t panel = begin; panel < end; ++panel) {
+    const std::size_t row = panel * simd::kPanelRows;
+    raw.resize(std::min(simd::kPanelRows, panels.rows() - row) * panels.raw_row_bytes());
+    KVASIR_TRY(file_->read(tensor, (first_row + row) * panels.raw_row_bytes(), raw));
+    KVASIR_TRY(panels.fill(panel, raw));
+  }
+  return {};
+}
+
+Result<simd::Panels> Loader::panels(const gguf::Tensor& tensor, std::uint64_t first_row, std::uint64_t rows) {
+  KVASIR_ASSIGN(simd::Panels panels, simd::Panels::allocate(tensor.type, rows, tensor.row_length()));
+  const std::size_t count = panels.panel_count();
+  const std::uint64_t panel_bytes = panels.raw_row_bytes() * simd::kPanelRows;
+  const std::size_t at_once = std::max<std::size_t>(1, kReportBytes / panel_bytes);
+  for (std::size_t begin = 0; begin < count; begin += at_once) {
+    const std::size_t some = std::min(at_once, count - begin);
+    FirstError first;
+    pool_->run(some, 4, [&](std::size_t from, std::size_t to) {
+      try {
+        const Status filled = fill_panels(tensor, first_row, panels, begin + from, begin + to);
+        if (!filled) first.set(filled.error());
+      } catch (const std::bad_alloc&) {
+        first.set(Error(Outcome::kOutOfMemory, "no memory while reading weights"));
+      }
+    });
+    KVASIR_TRY(first.status());
+    KVASIR_TRY(report(some * panel_bytes));
+  }
+  return panels;
+}
+
+Status Loader::report(std::uint64_t bytes) {
+  done_ = std::min(total_, done_ + bytes);
+  if (progress_ && !progress_(done_, total_)) return fail(Outcome::kCancelled, "loading was stopped");
+  return {};
+}
+
+Result<Linear> Loader::linear(const std::string& name, std::uint64_t in, std::uint64_t out) {
+  return linear_rows(name, in, out, 0, out);
+}
+
+Result<Linear> Loader::linear_rows(const std::string& name, std::uint64_t in, std::uint64_t rows, std::uint64_t first,
+                                   std::uint64_t out) {
+  KVASIR_ASSIGN(const gguf::Tensor* const tensor, find(name + ".weight", {in, rows}));
+  Linear linear;
+  auto weight = panels(*tensor, first, out);
+  if (!weight) return fail(weight.error().within(tensor->name));
+  linear.weight = *std::move(weight);
+  if (has(name + ".bias")) {
+    KVASIR_ASSIGN(const std::vector<float> bias, vector(name + ".bias", rows));
+    linear.bias.assign(bias.begin() + static_cast<std::ptrdiff_t>(first),
+                       bias.begin() + static_cast<std::ptrdiff_t>(first + out));
+  }
+  return linear;
+}
+
+Result<Linear> Loader::linear_of(const std::string& name, std::uint64_t in, std::uint64_t out, std::uint64_t count,
+                                 std::uint64_t index) {
+  KVASIR_ASSIGN(const gguf::Tensor* const tensor, find(name + ".weight", {in, out, count}));
+  Linear linear;
+  auto weight = panels(*tensor, index * out, out);
+  if (!weight) return fail(weight.error().within(tensor->name));
+  linear.weight = *std::move(weight);
+  return linear;
+}
+
+Result<std::vector<float>> Loader::vector(const std::string& name, std::uint64_t size) {
+  KVASIR_ASSIGN(const gguf::Tensor* const tensor, find(name, {size}));
+  std::vector<std::byte> raw(tensor->bytes);
+  std::vector<float> values(size);
+  KVASIR_TRY(file_->read(*tensor, 0, raw));
+  if (const Status unpacked = quant::unpack(tensor->type, raw, values); !unpacked) {
+    return fail(unpacked.error().within(name));
+  }
+  return values;
+}
+
+Result<Norm> Loader::norm(const std::string& name, std::uint64_t size, float epsilon) {
+  KVASIR_ASSIGN(std::vector<float> weight, vector(name + ".weight", size));
+  return Norm{std::move(weight), epsilon};
+}
+
+}  // namespace kvasir::model

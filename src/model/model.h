@@ -1,0 +1,31 @@
+// A loaded model: its numbers and its network. Immutable; any thread may read, and any number of executors share it.
+#pragma once
+
+#include <memory>
+
+#include "gguf/gguf.h"
+#include "kvasir/result.h"
+#include "model/hyperparameters.h"
+#include "model/layers.h"
+#include "model/loader.h"
+#include "parallel/thread_pool.h"
+
+namespace kvasir::model {
+
+class Model {
+ public:
+  // Reads all weights of `file`. kUnsupported names an architecture, a type or a scaling that does not run; kCorrupt
+  // says what is missing or of the wrong shape; kIo, kOutOfMemory; kCancelled where `progress` answered false.
+  [[nodiscard]] static Result<std::shared_ptr<const Model>> load(const gguf::File& file, parallel::ThreadPool& pool,
+                                                                 LoadProgress progress = {});
+
+  [[nodiscard]] const Hyperparameters& sizes() const noexcept { return sizes_; }
+  [[nodiscard]] const Network& network() const noexcept { return network_; }
+
+ private:
+  Model(Hyperparameters sizes, Network network) : sizes_(std::move(sizes)), network_(std::move(network)) {}
+  Hyperparameters sizes_;
+  Network network_;
+};
+
+}  // namespace kvasir::model

@@ -1,0 +1,99 @@
+#include "model/workspace.h"
+
+#include <algorithm>
+#include <new>
+
+#include "base/checked.h"
+#include "base/try.h"
+
+namespace kvasir::model {
+namespace {
+
+// The widest buffers that any layer needs.
+struct Widths {
+  std::size_t query = 0, key = 0, value = 0, attended = 0, feed_forward = 0;
+  std::size_t experts = 0, experts_used = 0, expert_feed_forward = 0;
+};
+
+Widths widths_of(const Network& network) {
+  Widths widths;
+  for (const Layer& layer : network.layers) {
+    widths.query = std::max(widths.query, layer.mixer.query.out());
+    widths.key = std::max(widths.key, layer.mixer.key.out());
+    widths.value = std::max(widths.value, layer.mixer.value.out());
+    widths.attended = std::max(widths.attended, layer.mixer.output.in());
+    if (const auto* dense = std::get_if<GatedFeedForward>(&layer.feed_forward)) {
+      widths.feed_forward = std::max(widths.feed_forward, dense->gate.out());
+    } else if (const auto* experts = std::get_if<Experts>(&layer.feed_forward)) {
+      widths.experts = std::max(widths.experts, experts->experts.size());
+      widths.experts_used = std::max<std::size_t>(widths.experts_used, experts->used);
+      widths.expert_feed_forward = std::max(widths.expert_feed_forward, experts->experts.front().gate.out());
+    }
+  }
+  return widths;
+}
+
+Status allocate_experts(ExpertScratch& scratch, const Widths& widths, std::size_t embedding, std::size_t rows) {
+  if (widths.experts == 0) return {};
+  const std::size_t assignments = rows * widths.experts_used;
+  KVASIR_ASSIGN(scratch.router, FloatRows::allocate(rows, widths.experts));
+  KVASIR_ASSIGN(scratch.input, FloatRows::allocate(assignments, embedding));
+  KVASIR_ASSIGN(scratch.gate, FloatRows::allocate(assignments, widths.expert_feed_forward));
+  KVASIR_ASSIGN(scratch.up, FloatRows::allocate(assignments, widths.expert_feed_forward));
+  KVASIR_ASSIGN(scratch.output, FloatRows::allocate(assignments, embedding));
+  scratch.assignments.resize(assignments);
+  scratch.of_row.resize(assignments);
+  scratch.chosen.resize(assignments);
+  scratch.loads.reserve(widths.experts);
+  return {};
+}
+
+}  // namespace
+
+Result<FloatRows> FloatRows::allocate(std::size_t rows, std::size_t width) {
+  FloatRows out;
+  out.width_ = width;
+  out.stride_ = (width + simd::kPanelRows - 1) / simd::kPanelRows * simd::kPanelRows;
+  const auto bytes = base::checked_product<std::size_t>(rows, out.stride_, sizeof(float));
+  if (!bytes) return fail(Outcome::kInvalidArgument, "a pass is larger than memory can be", {.setting = "--pass"});
+  KVASIR_ASSIGN(out.bytes_, base::Buffer::allocate(*bytes));
+  return out;
+}
+
+Result<Workspace> Workspace::create(const Model& model, const PassLimits& limits) {
+  const Network& network = model.network();
+  const Widths widths = widths_of(network);
+  const std::size_t embedding = model.sizes().embedding;
+  const std::size_t rows = limits.rows;
+  if (rows == 0 || limits.logit_rows == 0) {
+    return fail(Outcome::kInvalidArgument, "a pass needs room for at least one token", {.limit = 1, .setting = "--pass"});
+  }
+  try {
+    Workspace workspace;
+    workspace.limits = limits;
+    KVASIR_ASSIGN(workspace.hidden, FloatRows::allocate(rows, embedding));
+    KVASIR_ASSIGN(workspace.normed, FloatRows::allocate(rows, embedding));
+    KVASIR_ASSIGN(workspace.query, FloatRows::allocate(rows, widths.query));
+    KVASIR_ASSIGN(workspace.key, FloatRows::allocate(rows, widths.key));
+    KVASIR_ASSIGN(workspace.value, FloatRows::allocate(rows, widths.value));
+    KVASIR_ASSIGN(workspace.attended, FloatRows::allocate(rows, widths.attended));
+    KVASIR_ASSIGN(workspace.gate, FloatRows::allocate(rows, widths.feed_forward));
+    KVASIR_ASSIGN(workspace.up, FloatRows::allocate(rows, widths.feed_forward));
+    KVASIR_ASSIGN(workspace.product, FloatRows::allocate(rows, embedding));
+    KVASIR_ASSIGN(workspace.logits, FloatRows::allocate(limits.logit_rows, model.sizes().vocabulary));
+    for (const simd::RotaryTable& table : network.rotary) {
+      KVASIR_ASSIGN(FloatRows cosines, FloatRows::allocate(rows, table.dims() / 2));
+      KVASIR_ASSIGN(FloatRows sines, FloatRows::allocate(rows, table.dims() / 2));
+      workspace.cosines.push_back(std::move(cosines));
+      workspace.sines.push_back(std::move(sines));
+    }
+    workspace.resolved.resize(rows);
+    KVASIR_TRY(allocate_experts(workspace.experts, widths, embedding, rows));
+    return workspace;
+  } catch (const std::bad_alloc&) {
+    return fail(Outcome::kOutOfMemory, "no memory for a pass of " + std::to_string(rows) + " tokens",
+                {.wanted = rows, .setting = "--pass"});
+  }
+}
+
+}  // namespace kvasir::model

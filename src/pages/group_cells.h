@@ -1,0 +1,96 @@
+// The pages of one group: which cells are held, by how many, and where the holes are.
+//
+// Invariants (docs/invariants.md)
+//   C1  A cell is free exactly when its count of holders is 0.
+//   C2  A page has frames exactly while at least one of its cells is held; it is then called used.
+//   C3  free_cells() is the number of free cells in used pages: the holes.
+//   C4  Every used page with a hole is listed under the length of its longest hole.
+//   C5  The storage position of a held cell never changes.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "kvasir/result.h"
+#include "pages/cell_mask.h"
+#include "pages/types.h"
+
+namespace kvasir::pages {
+
+// Not thread-safe; owned by a PageStore. Nothing here allocates after create().
+class GroupCells {
+ public:
+  // Room for `pages` pages. kOutOfMemory.
+  [[nodiscard]] static Result<GroupCells> create(const GroupSpec& spec, std::uint32_t page_cells, std::uint32_t pages);
+
+  // Takes an unused page into use with these frames (one for each layer) and all cells free; the caller holds some of
+  // its cells at once (C2). There must be one: pages_unused() > 0.
+  [[nodiscard]] PageId open_page(std::span<const FrameId> frames) noexcept;
+
+  // Adds one holder to free cells, which become held, and sets their storage positions from `position` on.
+  void take(PageId page, CellRange cells, std::uint64_t position) noexcept;
+
+  // Adds one holder to held cells.
+  void hold(PageId page, CellRange cells) noexcept;
+
+  // Removes one holder of each cell. Says whether the page became unused; its frames are then the caller's.
+  [[nodiscard]] bool release(PageId page, CellRange cells) noexcept;
+
+  // Free cells directly behind `cell` of a used page, at most `limit`.
+  [[nodiscard]] std::uint32_t free_run_at(PageId page, std::uint32_t cell, std::uint32_t limit) const noexcept;
+
+  // The longest hole of all used pages.
+  struct Hole {
+    PageId page{};
+    CellRange cells;
+  };
+  [[nodiscard]] std::optional<Hole> longest_hole() const noexcept;
+
+  [[nodiscard]] std::span<const FrameId> frames(PageId page) const noexcept {
+    return std::span(frames_).subspan(static_cast<std::size_t>(page) * layers_, layers_);
+  }
+  [[nodiscard]] std::uint32_t holders(PageId page, std::uint32_t cell) const noexcept { return holders_[at(page, cell)]; }
+  [[nodiscard]] std::uint64_t position(PageId page, std::uint32_t cell) const noexcept {
+    return positions_[at(page, cell)];
+  }
+  [[nodiscard]] std::uint32_t layers() const noexcept { return layers_; }
+  [[nodiscard]] std::uint64_t free_cells() const noexcept { return free_cells_; }
+  [[nodiscard]] std::uint32_t pages_used() const noexcept { return static_cast<std::uint32_t>(pages_.size() - unused_.size()); }
+
+  // C1 to C4, for tests and checks: kInternal names the broken one.
+  [[nodiscard]] Status check() const;
+
+ private:
+  static constexpr std::uint32_t kNone = UINT32_MAX;
+
+  struct Page {
+    CellMask free;
+    std::uint32_t held = 0;          // cells with at least one holder
+    std::uint32_t longest_hole = 0;  // the list it is in; 0 while unused or full
+    std::uint32_t next = kNone;
+    std::uint32_t previous = kNone;
+  };
+
+  GroupCells() = default;
+  [[nodiscard]] std::size_t at(PageId page, std::uint32_t cell) const noexcept {
+    return static_cast<std::size_t>(page) * page_cells_ + cell;
+  }
+  [[nodiscard]] Status check_page(std::uint32_t index, std::uint64_t& holes) const;
+  void relist(std::uint32_t index) noexcept;
+  void unlink(std::uint32_t index) noexcept;
+
+  std::uint32_t layers_ = 0;
+  std::uint32_t page_cells_ = 0;
+  std::uint64_t free_cells_ = 0;
+  std::vector<Page> pages_;
+  std::vector<FrameId> frames_;           // [page][layer]
+  std::vector<std::uint32_t> holders_;    // [page][cell]
+  std::vector<std::uint64_t> positions_;  // [page][cell]
+  std::vector<std::uint32_t> unused_;     // a stack of unused pages
+  std::array<std::uint32_t, kPageCellsMax + 1> by_hole_{};  // first page whose longest hole has this length
+};
+
+}  // namespace kvasir::pages

@@ -1,0 +1,45 @@
+// The vocabulary of the page store: ids, groups and runs of cells. Metadata only; no byte of K or V is known here.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace kvasir::pages {
+
+// A page of one group.
+enum class PageId : std::uint32_t {};
+
+// A frame of the arena: where one layer's K and V of one page's cells lie.
+enum class FrameId : std::uint32_t {};
+
+// A conversation's page tables, one for each group.
+enum class TableId : std::uint32_t {};
+
+// Limits of a page. Cells lie sixteen side by side in vector lanes, so a page is whole sixteens.
+inline constexpr std::uint32_t kCellsStep = 16;
+inline constexpr std::uint32_t kPageCellsMax = 256;
+
+// A kind of cache with its own geometry.
+struct GroupSpec {
+  std::uint32_t layers = 0;  // frames that one page takes
+};
+
+// What a page store is made of. One frame size serves all groups.
+struct StoreSpec {
+  std::uint32_t page_cells = 32;  // cells in a page, a multiple of kCellsStep up to kPageCellsMax
+  std::uint32_t frames = 0;       // frames in the arena
+  std::vector<GroupSpec> groups;
+};
+
+// Cells side by side in one page that follow one another in a conversation.
+struct Run {
+  PageId page{};
+  std::uint32_t cell = 0;     // first cell in the page
+  std::uint32_t count = 0;    // cells
+  std::uint64_t ordinal = 0;  // of the first cell in its conversation
+
+  friend bool operator==(const Run&, const Run&) = default;
+};
+
+}  // namespace kvasir::pages
