@@ -1,12 +1,13 @@
 """Proves the checks: each finds every violation planted for it, and finds nothing in a tree that is right."""
 import sys
 
+import check_docs
 import check_rooms
 import check_tests
 import check_text
 from checklib import Tree
 
-CHECKS = [check_rooms, check_tests, check_text]
+CHECKS = [check_docs, check_rooms, check_tests, check_text]
 
 
 def faults_of(module):

@@ -1,0 +1,95 @@
+"""Documents that agree with the tree: links lead somewhere, numbered invariants are those of the source files."""
+import posixpath
+import re
+
+import checklib
+from checklib import Finding, Planted
+
+INVARIANTS = "docs/invariants.md"
+NUMBER = r"[A-Z]{1,2}[1-9][0-9]?"
+
+
+def check_links(tree):
+    """Relative links of every document name a file or folder of the tree."""
+    folders = {posixpath.dirname(path) for path in tree.paths}
+    folders |= {parent for folder in folders for parent in parents_of(folder)}
+    findings = []
+    for path in tree.matching(r".*\.md"):
+        text = re.sub(r"^```.*?^```", lambda match: re.sub(r"[^\n]", "", match.group()), tree.text(path),
+                      flags=re.DOTALL | re.MULTILINE)
+        for match in re.finditer(r"\]\(([^)#\s]+)(?:#[^)\s]*)?\)", text):
+            if re.match(r"[a-z]+:", match.group(1)):
+                continue
+            target = posixpath.normpath(posixpath.join(posixpath.dirname(path), match.group(1)))
+            if target not in tree.paths and target not in folders:
+                findings.append(Finding(path, checklib.line_of(text, match.start()), f"links to '{match.group(1)}'"))
+    return findings
+
+
+def parents_of(folder):
+    while folder:
+        folder = posixpath.dirname(folder)
+        yield folder
+
+
+def stated_in(text):
+    """{number: sentence} under the heading "Invariants" of a file's opening comment."""
+    comment = []
+    for line in text.split("\n"):
+        if not line.startswith("//"):
+            break
+        comment.append(line[2:])
+    opening = "\n".join(comment)
+    heading = re.search(r"^ Invariants\b[^\n]*\n", opening, re.MULTILINE)
+    if heading is None:
+        return {}
+    section = opening[heading.end():].split("\n\n")[0]
+    items = re.split(rf"(?:^|\s)({NUMBER})  ", section)[1:]
+    return {number: " ".join(words.split()) for number, words in zip(items[::2], items[1::2])}
+
+
+def check_invariants(tree):
+    """The rows | NUMBER | sentence | of the document are exactly what the source files state."""
+    stated = {}
+    findings = []
+    for path in tree.matching(r"(src|include)/.*\.(h|cc)"):
+        for number, words in stated_in(tree.text(path) or "").items():
+            if number in stated:
+                findings.append(Finding(path, 0, f"states {number}, and so does {stated[number][0]}"))
+            stated[number] = (path, words)
+    rows = re.findall(rf"^\| ({NUMBER}) \| (.*?) \|$", tree.text(INVARIANTS), re.MULTILINE) \
+        if INVARIANTS in tree.paths else []
+    written = dict(rows)
+    for number, (path, words) in sorted(stated.items()):
+        if written.get(number) != words:
+            findings.append(Finding(INVARIANTS, 0, f"wants the row of {path}:\n| {number} | {words} |"))
+    findings += [Finding(INVARIANTS, 0, f"{number} is stated by no source file")
+                 for number in sorted(set(written) - set(stated))]
+    return findings
+
+
+def check(tree):
+    return check_links(tree) + check_invariants(tree)
+
+
+_SOURCE = "// Cells.\n//\n// Invariants (docs/invariants.md)\n//   C1  A cell is\n//       held.\n//   C2  So. C3  Too.\n#pragma once\n"
+_ROWS = "| C1 | A cell is held. |\n| C2 | So. |\n| C3 | Too. |\n"
+
+CLEAN = {
+    "README.md": "[a](docs/a.md), [b](docs/), [c](https://example.org/x), [d](docs/a.md#part)\n```\n[e](nowhere)\n```\n",
+    "docs/a.md": "[up](../README.md)\n",
+    "docs/invariants.md": _ROWS,
+    "src/pages/a.h": _SOURCE,
+}
+
+PLANTED = [
+    Planted("a link that leads nowhere", {"docs/a.md": "see [b](b.md)\n"}, "docs/a.md:1: links to 'b.md'"),
+    Planted("an invariant that is not listed", {"src/a/a.h": _SOURCE}, "| C1 | A cell is held. |"),
+    Planted("an invariant with other words",
+            {"src/a/a.h": _SOURCE, "docs/invariants.md": _ROWS.replace("held", "free")}, "wants the row of src/a/a.h"),
+    Planted("an invariant that nothing states", {"docs/invariants.md": "| C9 | Old. |\n"}, "C9 is stated by no"),
+    Planted("a number with two meanings", {"src/a/a.h": _SOURCE, "src/b/b.h": _SOURCE}, "and so does"),
+]
+
+if __name__ == "__main__":
+    checklib.main(check)
