@@ -27,6 +27,7 @@ int run_program(int argc, char** argv) {
   program.require_subcommand(1);
   Action action;
   add_inspect(program, action);
+  add_tokenize(program, action);
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

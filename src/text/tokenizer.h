@@ -123,7 +123,7 @@ class StreamingDetokenizer {
  private:
   const Tokenizer* tokenizer_;
   StreamOptions options_;
-  bool at_start_ = true;
+  bool at_start_;
   std::string pending_;  // the beginning of a character: at most 3 bytes
 };
 

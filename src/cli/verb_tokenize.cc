@@ -1,0 +1,109 @@
+// kvasir tokenize: text to token ids and back, by a file's vocabulary. Needs no weights.
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include "base/file.h"
+#include "base/try.h"
+#include "base/utf8.h"
+#include "cli/verbs.h"
+#include "gguf/gguf.h"
+#include "text/tokenizer.h"
+
+namespace kvasir::cli {
+namespace {
+
+constexpr std::size_t kShownBytes = 40;  // of a word that is no id
+constexpr std::string_view kWhite = " \t\n\v\f\r";
+
+struct Options {
+  std::string model;
+  bool begin_end = false;
+  bool special = false;
+  bool back = false;
+};
+
+Status print(std::string_view bytes) {
+  if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size()) return {};
+  return fail(Outcome::kIo, "cannot write to standard output");
+}
+
+Result<std::string> read_input() {
+  KVASIR_ASSIGN(const std::vector<std::byte> bytes, base::read_descriptor(STDIN_FILENO, text::kMaxTextBytes));
+  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
+// Numbers with white space between.
+Result<std::vector<Token>> parse_ids(std::string_view input) {
+  std::vector<Token> ids;
+  for (std::size_t at = input.find_first_not_of(kWhite); at != input.npos;) {
+    const std::size_t end = std::min(input.find_first_of(kWhite, at), input.size());
+    const std::string_view word = input.substr(at, end - at);
+    Token id = 0;
+    const auto [rest, error] = std::from_chars(word.data(), word.data() + word.size(), id);
+    if (error != std::errc() || rest != word.data() + word.size()) {
+      return fail(Outcome::kInvalidArgument, fmt::format("'{}', word {} of the input, is not a token id",
+                                                         base::printable(word, kShownBytes), ids.size() + 1));
+    }
+    ids.push_back(id);
+    at = input.find_first_not_of(kWhite, end);
+  }
+  return ids;
+}
+
+Status print_ids(const text::Tokenizer& tokenizer, std::string_view input, const Options& options) {
+  std::uint64_t left_out = 0;
+  KVASIR_ASSIGN(
+      const std::vector<Token> ids,
+      tokenizer.tokenize(input, {.add_begin_end = options.begin_end, .parse_special = options.special},
+                         &left_out));
+  if (left_out > 0) {
+    fmt::print(stderr,
+               "kvasir: the vocabulary has no token for {} of the text's {} bytes; they are left out\n",
+               left_out, input.size());
+  }
+  std::string line;
+  for (const Token id : ids) fmt::format_to(std::back_inserter(line), "{}{}", line.empty() ? "" : " ", id);
+  return print(line + "\n");
+}
+
+Status tokenize(const Options& options) {
+  if (options.model == "-") {
+    return fail(Outcome::kInvalidArgument, "the model must be a file: standard input is what is tokenized");
+  }
+  KVASIR_ASSIGN(const gguf::File file, gguf::File::open(base::system_files(), options.model));
+  KVASIR_ASSIGN(const std::unique_ptr<const text::Tokenizer> tokenizer, text::Tokenizer::load(file));
+  KVASIR_ASSIGN(const std::string input, read_input());
+  if (!options.back) return print_ids(*tokenizer, input, options);
+  KVASIR_ASSIGN(const std::vector<Token> ids, parse_ids(input));
+  KVASIR_ASSIGN(const std::string bytes, tokenizer->detokenize(ids));
+  return print(bytes);
+}
+
+}  // namespace
+
+void add_tokenize(CLI::App& program, Action& action) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* verb = program.add_subcommand(
+      "tokenize", "Turn standard input into token ids on one line, or ids back into bytes");
+  verb->add_option("-m,--model", options->model, "A GGUF file with a vocabulary; it needs no weights")
+      ->required();
+  CLI::Option* begin_end = verb->add_flag("--bos", options->begin_end,
+                                          "Add begin and end tokens wherever the vocabulary asks for them");
+  CLI::Option* special = verb->add_flag("--special", options->special,
+                                        "The text may name special tokens; else it is plain text");
+  verb->add_flag("--detokenize", options->back, "Standard input is ids: write the bytes they stand for")
+      ->excludes(begin_end)
+      ->excludes(special);
+  verb->callback([options, &action] { action = [options] { return tokenize(*options); }; });
+}
+
+}  // namespace kvasir::cli
