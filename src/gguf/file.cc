@@ -151,8 +151,9 @@ Result<File> parse_all(std::vector<std::unique_ptr<base::ReadFile>> files) {
   return Assembler::assemble(std::move(shards));
 }
 
+// Short enough that the sentence itself takes no memory.
 std::unexpected<Error> out_of_memory() {
-  return fail(Outcome::kOutOfMemory, "no memory for the metadata of the GGUF file");
+  return fail(Outcome::kOutOfMemory, "out of memory");
 }
 
 // A value as an error shows it.
