@@ -27,6 +27,10 @@ int run_program(int argc, char** argv) {
   program.require_subcommand(1);
   Action action;
   add_inspect(program, action);
+  add_logits(program, action);
+  add_quantize(program, action);
+  add_run(program, action);
+  add_synth(program, action);
   add_tokenize(program, action);
   try {
     program.parse(argc, argv);

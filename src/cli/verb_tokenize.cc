@@ -3,26 +3,21 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <charconv>
 #include <cstdio>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <vector>
 
 #include "base/file.h"
 #include "base/try.h"
-#include "base/utf8.h"
+#include "cli/token_file.h"
 #include "cli/verbs.h"
 #include "gguf/gguf.h"
 #include "text/tokenizer.h"
 
 namespace kvasir::cli {
 namespace {
-
-constexpr std::size_t kShownBytes = 40;  // of a word that is no id
-constexpr std::string_view kWhite = " \t\n\v\f\r";
 
 struct Options {
   std::string model;
@@ -39,24 +34,6 @@ Status print(std::string_view bytes) {
 Result<std::string> read_input() {
   KVASIR_ASSIGN(const std::vector<std::byte> bytes, base::read_descriptor(STDIN_FILENO, text::kMaxTextBytes));
   return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-}
-
-// Numbers with white space between.
-Result<std::vector<Token>> parse_ids(std::string_view input) {
-  std::vector<Token> ids;
-  for (std::size_t at = input.find_first_not_of(kWhite); at != input.npos;) {
-    const std::size_t end = std::min(input.find_first_of(kWhite, at), input.size());
-    const std::string_view word = input.substr(at, end - at);
-    Token id = 0;
-    const auto [rest, error] = std::from_chars(word.data(), word.data() + word.size(), id);
-    if (error != std::errc() || rest != word.data() + word.size()) {
-      return fail(Outcome::kInvalidArgument, fmt::format("'{}', word {} of the input, is not a token id",
-                                                         base::printable(word, kShownBytes), ids.size() + 1));
-    }
-    ids.push_back(id);
-    at = input.find_first_not_of(kWhite, end);
-  }
-  return ids;
 }
 
 Status print_ids(const text::Tokenizer& tokenizer, std::string_view input, const Options& options) {

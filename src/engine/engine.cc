@@ -14,7 +14,8 @@ namespace {
 
 Status check(const EngineOptions& options) {
   const auto refuse = [](const char* what, const char* setting) {
-    return fail(Outcome::kInvalidArgument, std::string(what) + " must be at least 1", {.limit = 1, .setting = setting});
+    return fail(Outcome::kInvalidArgument, std::string(what) + " must be at least 1",
+                {.limit = 1, .setting = setting});
   };
   if (options.context == 0) return refuse("the context", "--ctx");
   if (options.pool == 0) return refuse("the pool", "--pool");
@@ -24,13 +25,15 @@ Status check(const EngineOptions& options) {
 }
 
 // Frames for `tokens` tokens in whole pages of every group.
-Result<std::uint32_t> frames_for(const model::Network& network, std::uint64_t tokens, std::uint32_t page_cells) {
+Result<std::uint32_t> frames_for(const model::Network& network, std::uint64_t tokens,
+                                 std::uint32_t page_cells) {
   std::uint64_t layers = 0;
   for (const model::CacheGroup& group : network.groups) layers += group.layers.size();
   if (page_cells == 0) return 0;  // the page store refuses it with its own sentence
   const auto frames = base::checked_mul(base::div_up<std::uint64_t>(tokens, page_cells), layers);
   if (!frames || *frames > UINT32_MAX) {
-    return fail(Outcome::kInvalidArgument, "a pool of " + std::to_string(tokens) + " tokens is larger than can be managed",
+    return fail(Outcome::kInvalidArgument,
+                "a pool of " + std::to_string(tokens) + " tokens is larger than can be managed",
                 {.wanted = tokens, .setting = "--pool"});
   }
   return static_cast<std::uint32_t>(*frames);
@@ -38,13 +41,16 @@ Result<std::uint32_t> frames_for(const model::Network& network, std::uint64_t to
 
 }  // namespace
 
-Engine::Engine(std::shared_ptr<const model::Model> model, parallel::ThreadPool& pool, const EngineOptions& options)
+Engine::Engine(std::shared_ptr<const model::Model> model, parallel::ThreadPool& pool,
+               const EngineOptions& options)
     : model_(std::move(model)), pool_(&pool), options_(options) {}
 
-Engine::~Engine() { abandon_step(); }
+Engine::~Engine() {
+  abandon_step();
+}
 
-Result<std::unique_ptr<Engine>> Engine::create(std::shared_ptr<const model::Model> model, parallel::ThreadPool& pool,
-                                               const EngineOptions& options) {
+Result<std::unique_ptr<Engine>> Engine::create(std::shared_ptr<const model::Model> model,
+                                               parallel::ThreadPool& pool, const EngineOptions& options) {
   KVASIR_TRY(check(options));
   try {
     std::unique_ptr<Engine> engine(new Engine(std::move(model), pool, options));
@@ -114,17 +120,20 @@ Status Engine::prompt(ConversationId id, std::span<const Token> tokens, LogitsWa
   KVASIR_ASSIGN(Conversation* const conversation, find_idle(id));
   for (const Token token : tokens) {
     if (token < 0 || static_cast<std::uint32_t>(token) >= model_->sizes().vocabulary) {
-      return fail(Outcome::kInvalidArgument, "there is no token " + std::to_string(token) + ", the vocabulary has " +
-                                                 std::to_string(model_->sizes().vocabulary),
+      return fail(Outcome::kInvalidArgument,
+                  "there is no token " + std::to_string(token) + ", the vocabulary has " +
+                      std::to_string(model_->sizes().vocabulary),
                   {.limit = model_->sizes().vocabulary});
     }
   }
   const std::uint64_t held = conversation->tokens.size() + conversation->queue.size();
   if (tokens.size() > options_.context - std::min(options_.context, held)) {
     return fail(Outcome::kNoSpace,
-                "the conversation would be " + std::to_string(held + tokens.size()) + " tokens long, the context is " +
-                    std::to_string(options_.context),
-                {.wanted = held + tokens.size(), .available = options_.context - held, .limit = options_.context,
+                "the conversation would be " + std::to_string(held + tokens.size()) +
+                    " tokens long, the context is " + std::to_string(options_.context),
+                {.wanted = held + tokens.size(),
+                 .available = options_.context - held,
+                 .limit = options_.context,
                  .setting = "--ctx"});
   }
   try {
@@ -162,7 +171,8 @@ Result<StepReport> Engine::step(const StepOptions& options) {
 
 void Engine::abandon_step() noexcept {
   if (!step_open()) return;
-  for (const OpenStep::Line& line : open_step_->lines) conversations_[static_cast<std::size_t>(line.id)].in_step = false;
+  for (const OpenStep::Line& line : open_step_->lines)
+    conversations_[static_cast<std::size_t>(line.id)].in_step = false;
   open_step_.reset();
 }
 
@@ -171,7 +181,8 @@ Status Engine::run_passes(const StepOptions& options, StepReport& report) {
   // Of the whole step, also where it is continued here.
   for (const std::vector<OpenStep::Piece>& pieces : step.passes) {
     report.shared_passes.emplace_back();
-    for (const OpenStep::Piece& piece : pieces) report.shared_passes.back().push_back(step.lines[piece.line].id);
+    for (const OpenStep::Piece& piece : pieces)
+      report.shared_passes.back().push_back(step.lines[piece.line].id);
   }
   while (step.pass < step.passes.size()) {
     if (!step.pass_started) {
@@ -189,14 +200,16 @@ Status Engine::run_passes(const StepOptions& options, StepReport& report) {
   return {};
 }
 
-// Runs the pass at hand to its end (report.outcome is then kDone) or until the caller suspends or cancels the step.
+// Runs the pass at hand to its end (report.outcome is then kDone) or until the caller suspends or cancels the
+// step.
 Status Engine::run_jobs(const StepOptions& options, StepReport& report) {
   OpenStep& step = *open_step_;
   while (!forward_->done()) {
     KVASIR_TRY(forward_->advance());
     if (!options.between_jobs || forward_->done()) continue;
     const model::PassProgress progress = forward_->progress();
-    const JobView view{static_cast<std::uint32_t>(step.pass), static_cast<std::uint32_t>(step.passes.size()), progress};
+    const JobView view{static_cast<std::uint32_t>(step.pass), static_cast<std::uint32_t>(step.passes.size()),
+                       progress};
     const Verdict verdict = options.between_jobs(view);
     if (verdict == Verdict::kGoOn) continue;
     report.passes = static_cast<std::uint32_t>(step.pass + 1);
@@ -225,7 +238,8 @@ Result<std::uint64_t> Engine::queued(ConversationId id) const {
 Result<std::span<const float>> Engine::last_logits(ConversationId id) const {
   KVASIR_ASSIGN(const Conversation* const conversation, find(id));
   if (conversation->last_logits.empty() || !conversation->queue.empty()) {
-    return fail(Outcome::kNeedsPrompt, "there are no logits for the last token; prompt the conversation and step");
+    return fail(Outcome::kNeedsPrompt,
+                "there are no logits for the last token; prompt the conversation and step");
   }
   return std::span<const float>(conversation->last_logits);
 }

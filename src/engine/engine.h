@@ -1,8 +1,8 @@
 // Conversations over one model and one cache, advanced by atomic steps.
 //
-// A step is a ticket of the page store and one or more passes under it. It takes full effect at its end or none at all:
-// if it fails or is cancelled, every conversation is what it was before and its tokens are still queued. A step that
-// its caller suspends stays open; the next one continues it.
+// A step is a ticket of the page store and one or more passes under it. It takes full effect at its end or
+// none at all: if it fails or is cancelled, every conversation is what it was before and its tokens are still
+// queued. A step that its caller suspends stays open; the next one continues it.
 //
 // Invariants (docs/invariants.md)
 //   E1  A conversation's cells are its committed tokens, no more, no fewer.
@@ -32,11 +32,11 @@ enum class ConversationId : std::uint32_t {};
 
 // Sizes of an engine, all in tokens.
 struct EngineOptions {
-  std::uint64_t context = 4096;      // longest that one conversation may get
-  std::uint64_t pool = 4096;         // that the cache holds
-  std::uint32_t page_cells = 32;     // in a page
-  std::uint32_t pass_tokens = 512;   // most in a pass
-  std::uint32_t logit_rows = 64;     // most in a pass whose logits are wanted
+  std::uint64_t context = 4096;     // longest that one conversation may get
+  std::uint64_t pool = 4096;        // that the cache holds
+  std::uint32_t page_cells = 32;    // in a page
+  std::uint32_t pass_tokens = 512;  // most in a pass
+  std::uint32_t logit_rows = 64;    // most in a pass whose logits are wanted
   kv::CacheTypes types;
 };
 
@@ -77,7 +77,8 @@ class Engine {
  public:
   // kInvalidArgument names the option, kOutOfMemory the bytes.
   [[nodiscard]] static Result<std::unique_ptr<Engine>> create(std::shared_ptr<const model::Model> model,
-                                                              parallel::ThreadPool& pool, const EngineOptions& options);
+                                                              parallel::ThreadPool& pool,
+                                                              const EngineOptions& options);
   ~Engine();
 
   // A new conversation that holds nothing. kOutOfMemory.
@@ -86,16 +87,16 @@ class Engine {
   // Ends a conversation and gives its cells back. kNotFound; kBusy while it is part of an open step.
   [[nodiscard]] Status close(ConversationId id);
 
-  // Queues tokens. kNotFound; kInvalidArgument names a token outside the vocabulary; kNoSpace where the conversation
-  // would outgrow the context, with the numbers; kBusy while it is part of an open step; kOutOfMemory. On error nothing
-  // is queued.
+  // Queues tokens. kNotFound; kInvalidArgument names a token outside the vocabulary; kNoSpace where the
+  // conversation would outgrow the context, with the numbers; kBusy while it is part of an open step;
+  // kOutOfMemory. On error nothing is queued.
   [[nodiscard]] Status prompt(ConversationId id, std::span<const Token> tokens, LogitsWanted wanted);
 
   // Takes back everything queued. kNotFound; kBusy while it is part of an open step.
   [[nodiscard]] Status clear_queue(ConversationId id);
 
-  // One step, or the continuation of an open one. kNoSpace and kOutOfMemory leave everything as it was. A report says
-  // what happened otherwise.
+  // One step, or the continuation of an open one. kNoSpace and kOutOfMemory leave everything as it was. A
+  // report says what happened otherwise.
   [[nodiscard]] Result<StepReport> step(const StepOptions& options = {});
 
   // Undoes an open step, if there is one.
@@ -116,8 +117,8 @@ class Engine {
   [[nodiscard]] const model::Model& model() const noexcept { return *model_; }
   [[nodiscard]] const EngineOptions& options() const noexcept { return options_; }
 
-  // A hash of all that P1 protects: tokens, positions, cell contents, queues, logits and free cells; where cells lie
-  // does not enter.
+  // A hash of all that P1 protects: tokens, positions, cell contents, queues, logits and free cells; where
+  // cells lie does not enter.
   [[nodiscard]] Result<std::uint64_t> digest() const;
 
  private:

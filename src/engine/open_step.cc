@@ -9,13 +9,15 @@
 namespace kvasir::engine {
 namespace {
 
-// What a step will take from each conversation, pass by pass: found on numbers alone, before anything is reserved.
+// What a step will take from each conversation, pass by pass: found on numbers alone, before anything is
+// reserved.
 struct StepPlan {
   std::vector<std::vector<std::uint32_t>> passes;  // [pass][conversation]: tokens
   std::vector<std::uint64_t> totals;               // [conversation]: tokens
 };
 
-StepPlan plan_step(std::vector<Demand> demands, const PassBounds& bounds, std::size_t first, bool whole_queue) {
+StepPlan plan_step(std::vector<Demand> demands, const PassBounds& bounds, std::size_t first,
+                   bool whole_queue) {
   StepPlan plan;
   plan.totals.resize(demands.size());
   while (true) {
@@ -78,7 +80,8 @@ Result<bool> Engine::begin_step(const StepOptions& options) {
   }
   prepare_deliveries(*step);
   open_step_ = std::move(step);
-  for (const OpenStep::Line& line : open_step_->lines) conversations_[static_cast<std::size_t>(line.id)].in_step = true;
+  for (const OpenStep::Line& line : open_step_->lines)
+    conversations_[static_cast<std::size_t>(line.id)].in_step = true;
   return true;
 }
 
@@ -123,7 +126,8 @@ model::Pass Engine::build_pass(const OpenStep& step) const {
       const bool last = line.ends_queue && in_line + 1 == line.tokens;
       const bool wanted = last || conversation.wanted == LogitsWanted::kEvery;
       const model::CellPlace& place = pass.places[0][pass.rows.size()];
-      pass.rows.push_back({conversation.queue[in_line], index, begin + i, store_->position(0, place.page, place.cell),
+      pass.rows.push_back({conversation.queue[in_line], index, begin + i,
+                           store_->position(0, place.page, place.cell),
                            wanted ? pass.logit_rows++ : model::PassRow::kNoLogits});
     }
     pass.sequences.push_back(std::move(sequence));
@@ -143,10 +147,12 @@ void Engine::collect_logits(OpenStep& step) noexcept {
       if (row.logits_row == model::PassRow::kNoLogits) continue;
       const std::span<const float> logits = forward_->logits(row.logits_row);
       if (!line.every_logit.empty()) {
-        std::ranges::copy(logits, line.every_logit.begin() + static_cast<std::ptrdiff_t>(line.rows_gathered * vocabulary));
+        std::ranges::copy(
+            logits, line.every_logit.begin() + static_cast<std::ptrdiff_t>(line.rows_gathered * vocabulary));
         ++line.rows_gathered;
       }
-      if (line.ends_queue && piece.first + i + 1 == line.tokens) std::ranges::copy(logits, line.last_logits.begin());
+      if (line.ends_queue && piece.first + i + 1 == line.tokens)
+        std::ranges::copy(logits, line.last_logits.begin());
     }
   }
 }
@@ -161,7 +167,8 @@ void Engine::commit_step(StepReport& report) noexcept {
     conversation.tokens.insert(conversation.tokens.end(), conversation.queue.begin(), end);
     conversation.queue.erase(conversation.queue.begin(), end);
     conversation.last_logits.swap(line.last_logits);
-    conversation.every_logit.insert(conversation.every_logit.end(), line.every_logit.begin(), line.every_logit.end());
+    conversation.every_logit.insert(conversation.every_logit.end(), line.every_logit.begin(),
+                                    line.every_logit.end());
     conversation.in_step = false;
     report.tokens += line.tokens;
   }

@@ -40,7 +40,8 @@ class Dealer {
 
 }  // namespace
 
-std::vector<std::uint32_t> plan_pass(std::span<const Demand> demands, const PassBounds& bounds, std::size_t first) {
+std::vector<std::uint32_t> plan_pass(std::span<const Demand> demands, const PassBounds& bounds,
+                                     std::size_t first) {
   Dealer dealer(demands, bounds);
   std::vector<std::size_t> waiting;
   for (std::size_t i = 0; i < demands.size(); ++i) {
@@ -50,7 +51,8 @@ std::vector<std::uint32_t> plan_pass(std::span<const Demand> demands, const Pass
   }
   // Equal shares; what some do not use is dealt out again among the others.
   while (!waiting.empty() && dealer.tokens_left() > 0) {
-    const std::uint32_t share = std::max<std::uint32_t>(1, dealer.tokens_left() / static_cast<std::uint32_t>(waiting.size()));
+    const std::uint32_t share =
+        std::max<std::uint32_t>(1, dealer.tokens_left() / static_cast<std::uint32_t>(waiting.size()));
     std::erase_if(waiting, [&](std::size_t index) { return dealer.give(index, share) < share; });
   }
   return std::move(dealer).dealt();

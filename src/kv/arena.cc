@@ -21,7 +21,9 @@ struct NamedElement {
 constexpr NamedElement kElements[] = {
     {"f32", CacheElement::kF32}, {"f16", CacheElement::kF16}, {"bf16", CacheElement::kBF16}};
 
-std::size_t padded(std::size_t dims) { return (dims + kValueStep - 1) / kValueStep * kValueStep; }
+std::size_t padded(std::size_t dims) {
+  return (dims + kValueStep - 1) / kValueStep * kValueStep;
+}
 
 // Writes values[i] as elements `step` apart.
 void put(CacheElement element, std::span<const float> values, std::byte* to, std::size_t step) noexcept {
@@ -44,7 +46,8 @@ Result<CacheElement> parse_element(std::string_view name) {
   for (const NamedElement& entry : kElements) {
     if (entry.name == name) return entry.element;
   }
-  return fail(Outcome::kInvalidArgument, "'" + std::string(name) + "' is no cache type; known are f32, f16, bf16");
+  return fail(Outcome::kInvalidArgument,
+              "'" + std::string(name) + "' is no cache type; known are f32, f16, bf16");
 }
 
 std::string_view element_name(CacheElement element) noexcept {
@@ -62,11 +65,13 @@ std::size_t Arena::value_head_bytes(const LayerGeometry& layer) const noexcept {
   return std::size_t{page_cells_} * padded(layer.value_dims) * simd::element_bytes(types_.values);
 }
 
-std::size_t Arena::keys_at(const LayerGeometry& layer, pages::FrameId frame, std::uint32_t head) const noexcept {
+std::size_t Arena::keys_at(const LayerGeometry& layer, pages::FrameId frame,
+                           std::uint32_t head) const noexcept {
   return static_cast<std::size_t>(frame) * frame_bytes_ + head * key_head_bytes(layer);
 }
 
-std::size_t Arena::values_at(const LayerGeometry& layer, pages::FrameId frame, std::uint32_t head) const noexcept {
+std::size_t Arena::values_at(const LayerGeometry& layer, pages::FrameId frame,
+                             std::uint32_t head) const noexcept {
   return keys_at(layer, frame, layer.kv_heads) + head * value_head_bytes(layer);
 }
 
@@ -77,30 +82,31 @@ Result<std::size_t> Arena::frame_bytes(std::span<const LayerGeometry> layers, co
     if (layer.kv_heads == 0 || layer.key_dims == 0 || layer.value_dims == 0) {
       return fail(Outcome::kInvalidArgument, "a layer without KV heads or dimensions cannot be cached");
     }
-    const auto bytes = base::checked_product<std::size_t>(
-        std::size_t{page_cells}, std::size_t{layer.kv_heads},
-        std::size_t{layer.key_dims} * simd::element_bytes(types.keys) +
-            padded(layer.value_dims) * simd::element_bytes(types.values));
+    const auto bytes =
+        base::checked_product<std::size_t>(std::size_t{page_cells}, std::size_t{layer.kv_heads},
+                                           std::size_t{layer.key_dims} * simd::element_bytes(types.keys) +
+                                               padded(layer.value_dims) * simd::element_bytes(types.values));
     if (!bytes) return fail(Outcome::kInvalidArgument, "a layer's cells are larger than memory can be");
     largest = std::max(largest, base::div_up(*bytes, kFrameAlign) * kFrameAlign);
   }
   return largest;
 }
 
-Result<Arena> Arena::create(std::span<const LayerGeometry> layers, const CacheTypes& types, std::uint32_t page_cells,
-                            std::uint32_t frames) {
+Result<Arena> Arena::create(std::span<const LayerGeometry> layers, const CacheTypes& types,
+                            std::uint32_t page_cells, std::uint32_t frames) {
   Arena arena;
   KVASIR_ASSIGN(arena.frame_bytes_, frame_bytes(layers, types, page_cells));
   arena.types_ = types;
   arena.page_cells_ = page_cells;
   const auto bytes = base::checked_mul<std::size_t>(arena.frame_bytes_, frames);
-  if (!bytes) return fail(Outcome::kInvalidArgument, "the pool is larger than memory can be", {.setting = "--pool"});
+  if (!bytes)
+    return fail(Outcome::kInvalidArgument, "the pool is larger than memory can be", {.setting = "--pool"});
   KVASIR_ASSIGN(arena.bytes_, base::Buffer::allocate(*bytes));
   return arena;
 }
 
-void Arena::store(const LayerGeometry& layer, pages::FrameId frame, std::uint32_t cell, std::span<const float> keys,
-                  std::span<const float> values) noexcept {
+void Arena::store(const LayerGeometry& layer, pages::FrameId frame, std::uint32_t cell,
+                  std::span<const float> keys, std::span<const float> values) noexcept {
   const std::size_t key_bytes = simd::element_bytes(types_.keys);
   const std::size_t value_bytes = simd::element_bytes(types_.values);
   const std::size_t lane = cell % simd::kCellLanes;
@@ -119,8 +125,8 @@ void Arena::store(const LayerGeometry& layer, pages::FrameId frame, std::uint32_
 void Arena::resolve(const LayerGeometry& layer, std::span<const FrameRun> runs, ResolvedRuns& out) const {
   out.runs_.clear();
   for (const FrameRun& run : runs) {
-    out.runs_.push_back({bytes_.data() + keys_at(layer, run.frame, 0), bytes_.data() + values_at(layer, run.frame, 0),
-                         run.cell, run.count, run.ordinal});
+    out.runs_.push_back({bytes_.data() + keys_at(layer, run.frame, 0),
+                         bytes_.data() + values_at(layer, run.frame, 0), run.cell, run.count, run.ordinal});
   }
 }
 
@@ -144,7 +150,8 @@ void Arena::append_cell(const LayerGeometry& layer, pages::FrameId frame, std::u
   for (std::uint32_t head = 0; head < layer.kv_heads; ++head) {
     const std::byte* key = bytes_.data() + keys_at(layer, frame, head);
     for (std::size_t d = 0; d < layer.key_dims; ++d) {
-      const std::byte* element = key + ((cell - lane) * layer.key_dims + d * simd::kCellLanes + lane) * key_bytes;
+      const std::byte* element =
+          key + ((cell - lane) * layer.key_dims + d * simd::kCellLanes + lane) * key_bytes;
       out.insert(out.end(), element, element + key_bytes);
     }
     const std::byte* value = bytes_.data() + values_at(layer, frame, head);

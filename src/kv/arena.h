@@ -1,5 +1,5 @@
-// The bytes of the cache: one arena of frames of one size, taken at start. The only code that knows where a cell's K and
-// V lie; rooms above name frames and cells, never addresses.
+// The bytes of the cache: one arena of frames of one size, taken at start. The only code that knows where a
+// cell's K and V lie; rooms above name frames and cells, never addresses.
 //
 // A frame holds one layer's K and V of one page's cells, all KV heads, heads one behind the other:
 //   keys    [head][cell / 16][dimension][cell % 16]                     cells as lanes
@@ -50,39 +50,42 @@ struct FrameRun {
   std::uint64_t ordinal = 0;
 };
 
-// The runs of one conversation in one layer, ready to be read by attend(). Made by Arena::resolve; keeps its memory when
-// it is filled again.
+// The runs of one conversation in one layer, ready to be read by attend(). Made by Arena::resolve; keeps its
+// memory when it is filled again.
 class ResolvedRuns {
  private:
   friend class Arena;
   std::vector<simd::CellRun> runs_;
 };
 
-// Move-only. Which cells may be read or written at a time is decided by the owner of the page store; different cells
-// may be used by different threads at once.
+// Move-only. Which cells may be read or written at a time is decided by the owner of the page store;
+// different cells may be used by different threads at once.
 class Arena {
  public:
   // Bytes of a frame that serves every one of `layers`.
-  [[nodiscard]] static Result<std::size_t> frame_bytes(std::span<const LayerGeometry> layers, const CacheTypes& types,
-                                                       std::uint32_t page_cells);
+  [[nodiscard]] static Result<std::size_t> frame_bytes(std::span<const LayerGeometry> layers,
+                                                       const CacheTypes& types, std::uint32_t page_cells);
 
   // kInvalidArgument, or kOutOfMemory with the bytes wanted.
   [[nodiscard]] static Result<Arena> create(std::span<const LayerGeometry> layers, const CacheTypes& types,
                                             std::uint32_t page_cells, std::uint32_t frames);
 
-  // Writes one cell of one layer: keys[head * key_dims + d], values[head * value_dims + d]. Elements are rounded to
-  // nearest, ties to even.
-  void store(const LayerGeometry& layer, pages::FrameId frame, std::uint32_t cell, std::span<const float> keys,
-             std::span<const float> values) noexcept;
+  // Writes one cell of one layer: keys[head * key_dims + d], values[head * value_dims + d]. Elements are
+  // rounded to nearest, ties to even.
+  void store(const LayerGeometry& layer, pages::FrameId frame, std::uint32_t cell,
+             std::span<const float> keys, std::span<const float> values) noexcept;
 
-  // Finds where the cells of `runs`, in order of ordinals, lie. Allocates only where `out` was never this long.
+  // Finds where the cells of `runs`, in order of ordinals, lie. Allocates only where `out` was never this
+  // long.
   void resolve(const LayerGeometry& layer, std::span<const FrameRun> runs, ResolvedRuns& out) const;
 
-  // Attention of queries (at most simd::kQueriesAtOnce) over one KV head of the same layer, as simd::attend says.
+  // Attention of queries (at most simd::kQueriesAtOnce) over one KV head of the same layer, as simd::attend
+  // says.
   void attend(const LayerGeometry& layer, std::uint32_t head, float scale, const ResolvedRuns& runs,
               std::span<const simd::AttentionQuery> queries) const noexcept;
 
-  // Appends a cell's K and V of one layer, in the order of store(), as stored bytes. For digests and comparisons.
+  // Appends a cell's K and V of one layer, in the order of store(), as stored bytes. For digests and
+  // comparisons.
   void append_cell(const LayerGeometry& layer, pages::FrameId frame, std::uint32_t cell,
                    std::vector<std::byte>& out) const;
 
@@ -92,7 +95,8 @@ class Arena {
  private:
   [[nodiscard]] std::size_t key_head_bytes(const LayerGeometry& layer) const noexcept;
   [[nodiscard]] std::size_t value_head_bytes(const LayerGeometry& layer) const noexcept;
-  [[nodiscard]] std::size_t keys_at(const LayerGeometry& layer, pages::FrameId frame, std::uint32_t head) const noexcept;
+  [[nodiscard]] std::size_t keys_at(const LayerGeometry& layer, pages::FrameId frame,
+                                    std::uint32_t head) const noexcept;
   [[nodiscard]] std::size_t values_at(const LayerGeometry& layer, pages::FrameId frame,
                                       std::uint32_t head) const noexcept;
 

@@ -12,7 +12,9 @@ namespace {
 constexpr float kWeightSumMin = 6.103515625e-5F;
 
 // Whether a score is strictly higher, as a total order: NaN is lowest.
-bool higher(float a, float b) { return std::isnan(b) ? !std::isnan(a) : a > b; }
+bool higher(float a, float b) {
+  return std::isnan(b) ? !std::isnan(a) : a > b;
+}
 
 // Weighs one row's chosen experts, summed in their ascending order.
 void weigh(ExpertScratch& scratch, std::size_t row, std::size_t used) {

@@ -8,13 +8,14 @@
 
 namespace kvasir::model {
 
-// Chooses the `chosen.size()` experts of highest score, ties and NaN to the lower index (a NaN counts as the lowest
-// score), into `chosen` in ascending index. scores.size() >= chosen.size(). Any thread.
+// Chooses the `chosen.size()` experts of highest score, ties and NaN to the lower index (a NaN counts as the
+// lowest score), into `chosen` in ascending index. scores.size() >= chosen.size(). Any thread.
 void choose_experts(std::span<const float> scores, std::span<std::uint32_t> chosen) noexcept;
 
-// For the first `rows` rows of scratch.router, whose scores become probabilities in place: chooses `used` experts for
-// each, weighs them by probability divided by the sum of the chosen ones, and sorts the assignments by expert.
-// Sources: Shazeer et al., Sparsely-Gated Mixture-of-Experts, 2017; Jiang et al., Mixtral of Experts, 2024.
+// For the first `rows` rows of scratch.router, whose scores become probabilities in place: chooses `used`
+// experts for each, weighs them by probability divided by the sum of the chosen ones, and sorts the
+// assignments by expert. Sources: Shazeer et al., Sparsely-Gated Mixture-of-Experts, 2017; Jiang et al.,
+// Mixtral of Experts, 2024.
 void route(ExpertScratch& scratch, std::size_t rows, std::size_t experts, std::size_t used) noexcept;
 
 }  // namespace kvasir::model

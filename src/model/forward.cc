@@ -37,8 +37,8 @@ std::size_t Forward::Product::items() const noexcept {
   return panel_blocks() * base::div_up(input.count, kColumnBlock);
 }
 
-Forward::Forward(const Model& model, kv::Arena& arena, const pages::PageStore& store, parallel::ThreadPool& pool,
-                 Workspace& workspace)
+Forward::Forward(const Model& model, kv::Arena& arena, const pages::PageStore& store,
+                 parallel::ThreadPool& pool, Workspace& workspace)
     : model_(&model),
       arena_(&arena),
       store_(&store),
@@ -74,7 +74,8 @@ Status Forward::check(const Pass& pass) const {
     }
     next += sequence.rows;
   }
-  if (next != pass.rows.size() || pass.places.size() != groups) return bad_pass("has rows outside its sequences");
+  if (next != pass.rows.size() || pass.places.size() != groups)
+    return bad_pass("has rows outside its sequences");
   for (const std::vector<CellPlace>& places : pass.places) {
     if (places.size() != pass.rows.size()) return bad_pass("has rows without cells");
   }
@@ -125,25 +126,42 @@ Status Forward::advance() {
 
 Forward::Stage Forward::following() noexcept {
   switch (stage_) {
-    case Stage::kEmbed: return Stage::kMixerNorm;
-    case Stage::kMixerNorm: return Stage::kQueryKeyValue;
-    case Stage::kQueryKeyValue: return Stage::kStore;
-    case Stage::kStore: return Stage::kAttend;
-    case Stage::kAttend: return Stage::kMixerOutput;
-    case Stage::kMixerOutput: return Stage::kFeedForwardNorm;
-    case Stage::kFeedForwardNorm: return dense() != nullptr ? Stage::kGateUp : Stage::kRouter;
-    case Stage::kGateUp: return Stage::kActivate;
-    case Stage::kActivate: return Stage::kDown;
-    case Stage::kRouter: return Stage::kRoute;
-    case Stage::kRoute: return Stage::kExpertGateUp;
-    case Stage::kExpertGateUp: return Stage::kExpertActivate;
-    case Stage::kExpertActivate: return Stage::kExpertDown;
-    case Stage::kExpertDown: return Stage::kCombine;
+    case Stage::kEmbed:
+      return Stage::kMixerNorm;
+    case Stage::kMixerNorm:
+      return Stage::kQueryKeyValue;
+    case Stage::kQueryKeyValue:
+      return Stage::kStore;
+    case Stage::kStore:
+      return Stage::kAttend;
+    case Stage::kAttend:
+      return Stage::kMixerOutput;
+    case Stage::kMixerOutput:
+      return Stage::kFeedForwardNorm;
+    case Stage::kFeedForwardNorm:
+      return dense() != nullptr ? Stage::kGateUp : Stage::kRouter;
+    case Stage::kGateUp:
+      return Stage::kActivate;
+    case Stage::kActivate:
+      return Stage::kDown;
+    case Stage::kRouter:
+      return Stage::kRoute;
+    case Stage::kRoute:
+      return Stage::kExpertGateUp;
+    case Stage::kExpertGateUp:
+      return Stage::kExpertActivate;
+    case Stage::kExpertActivate:
+      return Stage::kExpertDown;
+    case Stage::kExpertDown:
+      return Stage::kCombine;
     case Stage::kDown:
-    case Stage::kCombine: return end_of_layer();
-    case Stage::kOutputNorm: return Stage::kOutput;
+    case Stage::kCombine:
+      return end_of_layer();
+    case Stage::kOutputNorm:
+      return Stage::kOutput;
     case Stage::kOutput:
-    case Stage::kDone: return Stage::kDone;
+    case Stage::kDone:
+      return Stage::kDone;
   }
   return Stage::kDone;
 }
@@ -167,29 +185,40 @@ void Forward::enter(Stage stage) {
     case Stage::kGateUp:
     case Stage::kDown:
     case Stage::kRouter:
-    case Stage::kOutput: return plan_stage_products();
+    case Stage::kOutput:
+      return plan_stage_products();
     case Stage::kExpertGateUp:
-    case Stage::kExpertDown: return plan_expert_products();
-    case Stage::kAttend: return plan_attention();
-    case Stage::kRoute: return plan_items(1, 1);
-    case Stage::kExpertActivate: return plan_items(row_count() * experts().used, experts().experts[0].gate.out() * 8);
-    case Stage::kActivate: return plan_items(row_count(), dense()->gate.out() * 8);
-    case Stage::kOutputNorm: return plan_items(pass_.logit_rows, model_->sizes().embedding * 4);
-    case Stage::kDone: return;
-    default: return plan_items(row_count(), std::size_t{model_->sizes().embedding} * 8);
+    case Stage::kExpertDown:
+      return plan_expert_products();
+    case Stage::kAttend:
+      return plan_attention();
+    case Stage::kRoute:
+      return plan_items(1, 1);
+    case Stage::kExpertActivate:
+      return plan_items(row_count() * experts().used, experts().experts[0].gate.out() * 8);
+    case Stage::kActivate:
+      return plan_items(row_count(), dense()->gate.out() * 8);
+    case Stage::kOutputNorm:
+      return plan_items(pass_.logit_rows, model_->sizes().embedding * 4);
+    case Stage::kDone:
+      return;
+    default:
+      return plan_items(row_count(), std::size_t{model_->sizes().embedding} * 8);
   }
 }
 
 void Forward::plan_items(std::size_t items, std::size_t cost_of_item) noexcept {
   items_ = items;
-  job_items_ = std::max<std::size_t>(static_cast<std::size_t>(pool_->threads()), kJobWork / (cost_of_item + 1));
+  job_items_ =
+      std::max<std::size_t>(static_cast<std::size_t>(pool_->threads()), kJobWork / (cost_of_item + 1));
 }
 
 void Forward::add_product(const simd::Panels& weight, std::span<const float> bias, simd::Activations input,
                           simd::ProductOutput output) {
   input.width = weight.columns();  // the buffers are as wide as the widest layer
   products_.push_back({&weight, bias, input, output});
-  const std::size_t cost = simd::kPanelGroup * simd::kPanelRows * input.width * std::min(input.count, kColumnBlock);
+  const std::size_t cost =
+      simd::kPanelGroup * simd::kPanelRows * input.width * std::min(input.count, kColumnBlock);
   plan_items(items_ + products_.back().items(), cost);
 }
 
@@ -203,16 +232,23 @@ void Forward::plan_stage_products() {
       add_product(layer().mixer.key, normed, w.key.output());
       add_product(layer().mixer.value, normed, w.value.output());
       break;
-    case Stage::kMixerOutput: add_product(layer().mixer.output, w.attended.columns(0, rows), w.product.output()); break;
+    case Stage::kMixerOutput:
+      add_product(layer().mixer.output, w.attended.columns(0, rows), w.product.output());
+      break;
     case Stage::kGateUp:
       add_product(dense()->gate, normed, w.gate.output());
       add_product(dense()->up, normed, w.up.output());
       break;
-    case Stage::kDown: add_product(dense()->down, w.gate.columns(0, rows), w.product.output()); break;
-    case Stage::kRouter: add_product(experts().router, normed, w.experts.router.output()); break;
+    case Stage::kDown:
+      add_product(dense()->down, w.gate.columns(0, rows), w.product.output());
+      break;
+    case Stage::kRouter:
+      add_product(experts().router, normed, w.experts.router.output());
+      break;
     default: {
       const Network& network = model_->network();
-      const std::span<const float> bias = network.output ? std::span<const float>(network.output->bias) : std::span<const float>();
+      const std::span<const float> bias =
+          network.output ? std::span<const float>(network.output->bias) : std::span<const float>();
       add_product(network.output_weight(), bias, w.normed.columns(0, pass_.logit_rows), w.logits.output());
       break;
     }
@@ -282,17 +318,22 @@ void Forward::run_product_item(std::size_t item) noexcept {
   const std::size_t first_row = first_panel * simd::kPanelRows;
   const std::size_t last_row = std::min(last_panel * simd::kPanelRows, product->bias.size());
   for (std::size_t column = 0; column < input.count; ++column) {
-    add_to({output.column(column) + first_row, last_row - first_row}, product->bias.subspan(first_row, last_row - first_row));
+    add_to({output.column(column) + first_row, last_row - first_row},
+           product->bias.subspan(first_row, last_row - first_row));
   }
 }
 
 void Forward::run_row(std::size_t row) noexcept {
   Workspace& w = *workspace_;
   switch (stage_) {
-    case Stage::kEmbed: return embed(row);
-    case Stage::kMixerNorm: return norm_row(layer().mixer_norm, row, row);
-    case Stage::kStore: return store(row);
-    case Stage::kFeedForwardNorm: return norm_row(layer().feed_forward_norm, row, row);
+    case Stage::kEmbed:
+      return embed(row);
+    case Stage::kMixerNorm:
+      return norm_row(layer().mixer_norm, row, row);
+    case Stage::kStore:
+      return store(row);
+    case Stage::kFeedForwardNorm:
+      return norm_row(layer().feed_forward_norm, row, row);
     case Stage::kActivate: {
       const std::size_t width = dense()->gate.out();
       return simd::silu_gate(w.gate.row(row).first(width), w.up.row(row).first(width));
@@ -308,9 +349,12 @@ void Forward::run_row(std::size_t row) noexcept {
       const std::size_t width = experts().experts[0].gate.out();
       return simd::silu_gate(w.experts.gate.row(row).first(width), w.experts.up.row(row).first(width));
     }
-    case Stage::kCombine: return combine(row);
-    case Stage::kOutputNorm: return norm_row(model_->network().output_norm, logits_source_[row], row);
-    default: return;
+    case Stage::kCombine:
+      return combine(row);
+    case Stage::kOutputNorm:
+      return norm_row(model_->network().output_norm, logits_source_[row], row);
+    default:
+      return;
   }
 }
 
@@ -349,8 +393,8 @@ void Forward::store(std::size_t row) noexcept {
   turn_heads(w.query.row(row).first(mixer.query.out()), mixer.query_norm);
   turn_heads(keys, mixer.key_norm);
   const CellPlace& place = pass_.places[mixer.group][row];
-  arena_->store(mixer.geometry, store_->frame(mixer.group, place.page, mixer.layer_in_group), place.cell, keys,
-                w.value.row(row).first(mixer.value.out()));
+  arena_->store(mixer.geometry, store_->frame(mixer.group, place.page, mixer.layer_in_group), place.cell,
+                keys, w.value.row(row).first(mixer.value.out()));
 }
 
 void Forward::attend(std::size_t item) noexcept {
@@ -368,7 +412,8 @@ void Forward::attend(std::size_t item) noexcept {
                           pass_.rows[row].ordinal + 1};
     }
   }
-  arena_->attend(mixer.geometry, kv_head, mixer.scale, w.resolved[block.sequence], std::span(queries).first(count));
+  arena_->attend(mixer.geometry, kv_head, mixer.scale, w.resolved[block.sequence],
+                 std::span(queries).first(count));
 }
 
 // The weighted sum of a row's experts, in ascending order of experts.

@@ -1,8 +1,8 @@
 // One pass: a ragged batch of tokens of many conversations, taken through the layers job by job.
 //
-// A pass is a sequence of stages; a stage is a number of items that do not depend on one another; a job is a range of
-// items, done on all threads of the pool. Between two jobs a pass may be left, resumed or dropped: its only traces are
-// the reserved cells it wrote and its workspace.
+// A pass is a sequence of stages; a stage is a number of items that do not depend on one another; a job is a
+// range of items, done on all threads of the pool. Between two jobs a pass may be left, resumed or dropped:
+// its only traces are the reserved cells it wrote and its workspace.
 //
 // Invariants (docs/invariants.md)
 //   F1  Which items share a job, and which rows share a pass, never shows in a bit.
@@ -35,17 +35,19 @@ struct PassRow {
   static constexpr std::uint32_t kNoLogits = UINT32_MAX;
 
   Token token = 0;
-  std::uint32_t sequence = 0;             // index into Pass::sequences
-  std::uint64_t ordinal = 0;              // in its conversation
-  std::uint64_t position = 0;             // what rotation uses
-  std::uint32_t logits_row = kNoLogits;   // where its logits go in the workspace
+  std::uint32_t sequence = 0;            // index into Pass::sequences
+  std::uint64_t ordinal = 0;             // in its conversation
+  std::uint64_t position = 0;            // what rotation uses
+  std::uint32_t logits_row = kNoLogits;  // where its logits go in the workspace
 };
 
-// The rows [first_row, first_row + rows) of one conversation, of ascending ordinals, and all cells they may see.
+// The rows [first_row, first_row + rows) of one conversation, of ascending ordinals, and all cells they may
+// see.
 struct PassSequence {
   std::uint32_t first_row = 0;
   std::uint32_t rows = 0;
-  std::vector<std::vector<pages::Run>> runs;  // [group], in order of ordinals, up to and with the rows' own cells
+  std::vector<std::vector<pages::Run>>
+      runs;  // [group], in order of ordinals, up to and with the rows' own cells
 };
 
 struct Pass {
@@ -57,23 +59,25 @@ struct Pass {
 
 // Where a pass stands.
 struct PassProgress {
-  std::uint32_t layer = 0;   // layers finished; the embedding and the output count for none
+  std::uint32_t layer = 0;  // layers finished; the embedding and the output count for none
   std::uint32_t layers = 0;
-  std::uint64_t jobs = 0;    // done so far
+  std::uint64_t jobs = 0;  // done so far
 };
 
-// Not thread-safe. Model, arena, store, pool and workspace must outlive it; the store's tables and the reserved cells
-// must stay as they are from start() until the pass is done or dropped.
+// Not thread-safe. Model, arena, store, pool and workspace must outlive it; the store's tables and the
+// reserved cells must stay as they are from start() until the pass is done or dropped.
 class Forward {
  public:
   Forward(const Model& model, kv::Arena& arena, const pages::PageStore& store, parallel::ThreadPool& pool,
           Workspace& workspace);
 
-  // Begins a pass; one that was not finished is dropped. kInvalidArgument where it is larger than the workspace, names
-  // a token outside the vocabulary, or its parts do not fit together; kOutOfMemory. On error there is no pass.
+  // Begins a pass; one that was not finished is dropped. kInvalidArgument where it is larger than the
+  // workspace, names a token outside the vocabulary, or its parts do not fit together; kOutOfMemory. On error
+  // there is no pass.
   [[nodiscard]] Status start(Pass pass);
 
-  // Does the next job. May be called while !done(). kOutOfMemory ends the pass: it can only be dropped or started anew.
+  // Does the next job. May be called while !done(). kOutOfMemory ends the pass: it can only be dropped or
+  // started anew.
   [[nodiscard]] Status advance();
 
   [[nodiscard]] bool done() const noexcept { return stage_ == Stage::kDone; }

@@ -14,13 +14,16 @@ constexpr std::uint32_t kWidthMax = 1U << 20;
 constexpr std::uint32_t kHeadsMax = 4096;
 constexpr std::uint32_t kExpertsMax = 4096;
 
-// A count that a file may give for all layers or as an array with one entry a layer, which must then be equal.
-Result<std::uint32_t> uniform_count(const gguf::File& file, const ArchitectureKeys& keys, const std::string& key,
-                                    const std::string& full_key, std::optional<std::uint32_t> otherwise) {
+// A count that a file may give for all layers or as an array with one entry a layer, which must then be
+// equal.
+Result<std::uint32_t> uniform_count(const gguf::File& file, const ArchitectureKeys& keys,
+                                    const std::string& key, const std::string& full_key,
+                                    std::optional<std::uint32_t> otherwise) {
   const auto array = file.get_int_array(full_key);
   if (!array) return keys.count(key, 1, kHeadsMax, otherwise);
   for (const std::int64_t value : *array) {
-    if (value != array->front()) return fail(Outcome::kUnsupported, "'" + full_key + "' differs from layer to layer");
+    if (value != array->front())
+      return fail(Outcome::kUnsupported, "'" + full_key + "' differs from layer to layer");
   }
   if (array->empty() || array->front() < 1 || array->front() > std::int64_t{kHeadsMax}) {
     return fail(Outcome::kCorrupt, "'" + full_key + "' must be from 1 to " + std::to_string(kHeadsMax));
@@ -30,9 +33,10 @@ Result<std::uint32_t> uniform_count(const gguf::File& file, const ArchitectureKe
 
 Status read_heads(const gguf::File& file, const ArchitectureKeys& keys, Hyperparameters& sizes) {
   const std::string prefix = sizes.architecture + ".";
-  KVASIR_ASSIGN(sizes.heads, uniform_count(file, keys, "attention.head_count", prefix + "attention.head_count", {}));
-  KVASIR_ASSIGN(sizes.kv_heads, uniform_count(file, keys, "attention.head_count_kv", prefix + "attention.head_count_kv",
-                                              sizes.heads));
+  KVASIR_ASSIGN(sizes.heads,
+                uniform_count(file, keys, "attention.head_count", prefix + "attention.head_count", {}));
+  KVASIR_ASSIGN(sizes.kv_heads, uniform_count(file, keys, "attention.head_count_kv",
+                                              prefix + "attention.head_count_kv", sizes.heads));
   if (sizes.heads % sizes.kv_heads != 0) {
     return fail(Outcome::kCorrupt, "'attention.head_count' " + std::to_string(sizes.heads) +
                                        " is no multiple of 'attention.head_count_kv' " +
@@ -40,10 +44,13 @@ Status read_heads(const gguf::File& file, const ArchitectureKeys& keys, Hyperpar
   }
   if (!keys.has("attention.key_length") && sizes.embedding % sizes.heads != 0) {
     return fail(Outcome::kCorrupt, "'embedding_length' " + std::to_string(sizes.embedding) +
-                                       " is no multiple of 'attention.head_count' " + std::to_string(sizes.heads));
+                                       " is no multiple of 'attention.head_count' " +
+                                       std::to_string(sizes.heads));
   }
-  KVASIR_ASSIGN(sizes.key_dims, keys.count("attention.key_length", 1, kWidthMax, sizes.embedding / sizes.heads));
-  KVASIR_ASSIGN(sizes.value_dims, keys.count("attention.value_length", 1, simd::kMaxValueDims, sizes.key_dims));
+  KVASIR_ASSIGN(sizes.key_dims,
+                keys.count("attention.key_length", 1, kWidthMax, sizes.embedding / sizes.heads));
+  KVASIR_ASSIGN(sizes.value_dims,
+                keys.count("attention.value_length", 1, simd::kMaxValueDims, sizes.key_dims));
   const double scale = 1 / std::sqrt(static_cast<double>(sizes.key_dims));
   KVASIR_ASSIGN(const double attention_scale, keys.number("attention.scale", scale));
   sizes.attention_scale = static_cast<float>(attention_scale == 0 ? scale : attention_scale);
@@ -59,8 +66,8 @@ Result<std::uint32_t> ArchitectureKeys::count(std::string_view key, std::uint32_
   if (!value) return fail(Outcome::kCorrupt, value.error().message());
   if (*value < least || *value > most) {
     return fail(Outcome::kCorrupt,
-                "'" + name(key) + "' is " + std::to_string(*value) + ", it must be from " + std::to_string(least) +
-                    " to " + std::to_string(most),
+                "'" + name(key) + "' is " + std::to_string(*value) + ", it must be from " +
+                    std::to_string(least) + " to " + std::to_string(most),
                 {.wanted = *value, .limit = most});
   }
   return static_cast<std::uint32_t>(*value);
@@ -108,7 +115,8 @@ Result<Hyperparameters> Hyperparameters::read(const gguf::File& file) {
   return sizes;
 }
 
-Result<simd::RotarySpec> read_rotary(const gguf::File& file, const Hyperparameters& sizes, simd::RopePairing pairing) {
+Result<simd::RotarySpec> read_rotary(const gguf::File& file, const Hyperparameters& sizes,
+                                     simd::RopePairing pairing) {
   const ArchitectureKeys keys(file, sizes.architecture);
   simd::RotarySpec spec;
   spec.pairing = pairing;

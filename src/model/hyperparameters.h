@@ -1,5 +1,5 @@
-// The numbers of a model that its GGUF metadata holds, read and checked once. Keys are those of the GGUF convention,
-// with the architecture's name before each.
+// The numbers of a model that its GGUF metadata holds, read and checked once. Keys are those of the GGUF
+// convention, with the architecture's name before each.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,8 @@
 
 namespace kvasir::model {
 
-// Sizes that every architecture of the transformer kind has. All checked to be usable: none is 0, heads divide.
+// Sizes that every architecture of the transformer kind has. All checked to be usable: none is 0, heads
+// divide.
 struct Hyperparameters {
   std::string architecture;
   std::uint32_t layers = 0;
@@ -37,11 +38,13 @@ struct Hyperparameters {
 // Reads keys of one architecture.
 class ArchitectureKeys {
  public:
-  ArchitectureKeys(const gguf::File& file, std::string_view architecture) : file_(&file), prefix_(architecture) {
+  ArchitectureKeys(const gguf::File& file, std::string_view architecture)
+      : file_(&file), prefix_(architecture) {
     prefix_ += '.';
   }
 
-  // A count in [least, most]; kCorrupt names the key and the bounds. With `otherwise`, a missing key has that value.
+  // A count in [least, most]; kCorrupt names the key and the bounds. With `otherwise`, a missing key has that
+  // value.
   [[nodiscard]] Result<std::uint32_t> count(std::string_view key, std::uint32_t least, std::uint32_t most,
                                             std::optional<std::uint32_t> otherwise = {}) const;
 

@@ -1,5 +1,5 @@
-// What a model is made of: a list of layers, each a mixer and a feed-forward part from a small set. Data only; forward
-// walks it.
+// What a model is made of: a list of layers, each a mixer and a feed-forward part from a small set. Data
+// only; forward walks it.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +48,8 @@ struct GatedFeedForward {
   Linear gate, up, down;
 };
 
-// A router's choice of `used` experts for each token. Their weights are the softmax over all, divided by their sum.
+// A router's choice of `used` experts for each token. Their weights are the softmax over all, divided by
+// their sum.
 struct Experts {
   Linear router;
   std::vector<GatedFeedForward> experts;
@@ -63,7 +64,8 @@ struct Layer {
   std::variant<GatedFeedForward, Experts> feed_forward;
 };
 
-// What a model declares to whoever builds a cache for it: one entry a group, the geometry of each of its layers.
+// What a model declares to whoever builds a cache for it: one entry a group, the geometry of each of its
+// layers.
 struct CacheGroup {
   std::vector<kv::LayerGeometry> layers;
 };

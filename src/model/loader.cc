@@ -56,8 +56,8 @@ Result<const gguf::Tensor*> Loader::find(const std::string& name, std::vector<st
   return tensor;
 }
 
-Status Loader::fill_panels(const gguf::Tensor& tensor, std::uint64_t first_row, simd::Panels& panels, std::size_t begin,
-                           std::size_t end) {
+Status Loader::fill_panels(const gguf::Tensor& tensor, std::uint64_t first_row, simd::Panels& panels,
+                           std::size_t begin, std::size_t end) {
   std::vector<std::byte> raw;
   for (std::size_t panel = begin; panel < end; ++panel) {
     const std::size_t row = panel * simd::kPanelRows;
@@ -100,8 +100,8 @@ Result<Linear> Loader::linear(const std::string& name, std::uint64_t in, std::ui
   return linear_rows(name, in, out, 0, out);
 }
 
-Result<Linear> Loader::linear_rows(const std::string& name, std::uint64_t in, std::uint64_t rows, std::uint64_t first,
-                                   std::uint64_t out) {
+Result<Linear> Loader::linear_rows(const std::string& name, std::uint64_t in, std::uint64_t rows,
+                                   std::uint64_t first, std::uint64_t out) {
   KVASIR_ASSIGN(const gguf::Tensor* const tensor, find(name + ".weight", {in, rows}));
   Linear linear;
   auto weight = panels(*tensor, first, out);
@@ -115,8 +115,8 @@ Result<Linear> Loader::linear_rows(const std::string& name, std::uint64_t in, st
   return linear;
 }
 
-Result<Linear> Loader::linear_of(const std::string& name, std::uint64_t in, std::uint64_t out, std::uint64_t count,
-                                 std::uint64_t index) {
+Result<Linear> Loader::linear_of(const std::string& name, std::uint64_t in, std::uint64_t out,
+                                 std::uint64_t count, std::uint64_t index) {
   KVASIR_ASSIGN(const gguf::Tensor* const tensor, find(name + ".weight", {in, out, count}));
   Linear linear;
   auto weight = panels(*tensor, index * out, out);

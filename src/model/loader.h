@@ -1,5 +1,5 @@
-// Tensors of a GGUF file into layers: shapes are checked before anything is allocated, then rows are read in parallel
-// with positioned reads and repacked.
+// Tensors of a GGUF file into layers: shapes are checked before anything is allocated, then rows are read in
+// parallel with positioned reads and repacked.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@
 
 namespace kvasir::model {
 
-// Called between chunks from the loading thread with the bytes of weights read so far and in all; false stops the load
-// with kCancelled.
+// Called between chunks from the loading thread with the bytes of weights read so far and in all; false stops
+// the load with kCancelled.
 using LoadProgress = std::function<bool(std::uint64_t done, std::uint64_t total)>;
 
 // One thread uses it; it computes on the pool.
@@ -26,8 +26,8 @@ class Loader {
   [[nodiscard]] const gguf::File& file() const noexcept { return *file_; }
   [[nodiscard]] bool has(const std::string& tensor) const { return file_->find_tensor(tensor) != nullptr; }
 
-  // Each of these answers kCorrupt where the tensor is missing or has another shape, kUnsupported for a type that does
-  // not unpack, kIo, kOutOfMemory or kCancelled; the message names the tensor.
+  // Each of these answers kCorrupt where the tensor is missing or has another shape, kUnsupported for a type
+  // that does not unpack, kIo, kOutOfMemory or kCancelled; the message names the tensor.
 
   // NAME.weight of `in` x `out`, and NAME.bias where the file has one.
   [[nodiscard]] Result<Linear> linear(const std::string& name, std::uint64_t in, std::uint64_t out);
@@ -47,8 +47,10 @@ class Loader {
   [[nodiscard]] Result<Norm> norm(const std::string& name, std::uint64_t size, float epsilon);
 
  private:
-  [[nodiscard]] Result<const gguf::Tensor*> find(const std::string& name, std::vector<std::uint64_t> dims) const;
-  [[nodiscard]] Result<simd::Panels> panels(const gguf::Tensor& tensor, std::uint64_t first_row, std::uint64_t rows);
+  [[nodiscard]] Result<const gguf::Tensor*> find(const std::string& name,
+                                                 std::vector<std::uint64_t> dims) const;
+  [[nodiscard]] Result<simd::Panels> panels(const gguf::Tensor& tensor, std::uint64_t first_row,
+                                            std::uint64_t rows);
   [[nodiscard]] Status fill_panels(const gguf::Tensor& tensor, std::uint64_t first_row, simd::Panels& panels,
                                    std::size_t begin, std::size_t end);
   [[nodiscard]] Status report(std::uint64_t bytes);

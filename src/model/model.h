@@ -1,4 +1,5 @@
-// A loaded model: its numbers and its network. Immutable; any thread may read, and any number of executors share it.
+// A loaded model: its numbers and its network. Immutable; any thread may read, and any number of executors
+// share it.
 #pragma once
 
 #include <memory>
@@ -14,9 +15,11 @@ namespace kvasir::model {
 
 class Model {
  public:
-  // Reads all weights of `file`. kUnsupported names an architecture, a type or a scaling that does not run; kCorrupt
-  // says what is missing or of the wrong shape; kIo, kOutOfMemory; kCancelled where `progress` answered false.
-  [[nodiscard]] static Result<std::shared_ptr<const Model>> load(const gguf::File& file, parallel::ThreadPool& pool,
+  // Reads all weights of `file`. kUnsupported names an architecture, a type or a scaling that does not run;
+  // kCorrupt says what is missing or of the wrong shape; kIo, kOutOfMemory; kCancelled where `progress`
+  // answered false.
+  [[nodiscard]] static Result<std::shared_ptr<const Model>> load(const gguf::File& file,
+                                                                 parallel::ThreadPool& pool,
                                                                  LoadProgress progress = {});
 
   [[nodiscard]] const Hyperparameters& sizes() const noexcept { return sizes_; }

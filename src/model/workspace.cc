@@ -33,7 +33,8 @@ Widths widths_of(const Network& network) {
   return widths;
 }
 
-Status allocate_experts(ExpertScratch& scratch, const Widths& widths, std::size_t embedding, std::size_t rows) {
+Status allocate_experts(ExpertScratch& scratch, const Widths& widths, std::size_t embedding,
+                        std::size_t rows) {
   if (widths.experts == 0) return {};
   const std::size_t assignments = rows * widths.experts_used;
   KVASIR_ASSIGN(scratch.router, FloatRows::allocate(rows, widths.experts));
@@ -55,7 +56,8 @@ Result<FloatRows> FloatRows::allocate(std::size_t rows, std::size_t width) {
   out.width_ = width;
   out.stride_ = (width + simd::kPanelRows - 1) / simd::kPanelRows * simd::kPanelRows;
   const auto bytes = base::checked_product<std::size_t>(rows, out.stride_, sizeof(float));
-  if (!bytes) return fail(Outcome::kInvalidArgument, "a pass is larger than memory can be", {.setting = "--pass"});
+  if (!bytes)
+    return fail(Outcome::kInvalidArgument, "a pass is larger than memory can be", {.setting = "--pass"});
   KVASIR_ASSIGN(out.bytes_, base::Buffer::allocate(*bytes));
   return out;
 }
@@ -66,7 +68,8 @@ Result<Workspace> Workspace::create(const Model& model, const PassLimits& limits
   const std::size_t embedding = model.sizes().embedding;
   const std::size_t rows = limits.rows;
   if (rows == 0 || limits.logit_rows == 0) {
-    return fail(Outcome::kInvalidArgument, "a pass needs room for at least one token", {.limit = 1, .setting = "--pass"});
+    return fail(Outcome::kInvalidArgument, "a pass needs room for at least one token",
+                {.limit = 1, .setting = "--pass"});
   }
   try {
     Workspace workspace;

@@ -20,17 +20,22 @@ class FloatRows {
   FloatRows() = default;
   [[nodiscard]] static Result<FloatRows> allocate(std::size_t rows, std::size_t width);
 
-  [[nodiscard]] std::span<float> row(std::size_t index) noexcept { return {data() + index * stride_, width_}; }
+  [[nodiscard]] std::span<float> row(std::size_t index) noexcept {
+    return {data() + index * stride_, width_};
+  }
   [[nodiscard]] std::span<const float> row(std::size_t index) const noexcept {
     return {bytes_.as<float>().data() + index * stride_, width_};
   }
   [[nodiscard]] std::size_t width() const noexcept { return width_; }
 
-  // The rows [first, first + count) as what a product reads, and all rows from `first` on as where one writes.
+  // The rows [first, first + count) as what a product reads, and all rows from `first` on as where one
+  // writes.
   [[nodiscard]] simd::Activations columns(std::size_t first, std::size_t count) const noexcept {
     return {bytes_.as<float>().data() + first * stride_, count, width_, stride_};
   }
-  [[nodiscard]] simd::ProductOutput output(std::size_t first = 0) noexcept { return {data() + first * stride_, stride_}; }
+  [[nodiscard]] simd::ProductOutput output(std::size_t first = 0) noexcept {
+    return {data() + first * stride_, stride_};
+  }
 
  private:
   [[nodiscard]] float* data() noexcept { return bytes_.as<float>().data(); }
@@ -54,11 +59,11 @@ struct Assignment {
 
 // What experts need besides: assignments sorted by expert, and where those of each row are.
 struct ExpertScratch {
-  FloatRows router;                      // [row] scores of all experts
-  FloatRows input, gate, up, output;     // [assignment]
-  std::vector<Assignment> assignments;   // sorted by expert, then row
-  std::vector<std::uint32_t> of_row;     // [row * used + i]: assignment of the row's i-th expert, ascending
-  std::vector<std::uint32_t> chosen;     // [row * used + i]: that expert
+  FloatRows router;                     // [row] scores of all experts
+  FloatRows input, gate, up, output;    // [assignment]
+  std::vector<Assignment> assignments;  // sorted by expert, then row
+  std::vector<std::uint32_t> of_row;    // [row * used + i]: assignment of the row's i-th expert, ascending
+  std::vector<std::uint32_t> chosen;    // [row * used + i]: that expert
   std::vector<ExpertLoad> loads;
 };
 
@@ -74,12 +79,12 @@ struct Workspace {
   [[nodiscard]] static Result<Workspace> create(const Model& model, const PassLimits& limits);
 
   PassLimits limits;
-  FloatRows hidden;      // the residual stream
-  FloatRows normed;      // input of the next product
+  FloatRows hidden;  // the residual stream
+  FloatRows normed;  // input of the next product
   FloatRows query, key, value, attended;
   FloatRows gate, up;
-  FloatRows product;     // output of the last product of a part, before it is added to the residual stream
-  FloatRows logits;      // [logit row]
+  FloatRows product;  // output of the last product of a part, before it is added to the residual stream
+  FloatRows logits;   // [logit row]
   std::vector<FloatRows> cosines, sines;  // [rotary table][row]
   std::vector<kv::FrameRun> frame_runs;
   std::vector<kv::ResolvedRuns> resolved;  // [sequence]

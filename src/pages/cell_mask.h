@@ -29,7 +29,9 @@ class CellMask {
 
   void insert(std::uint32_t cell) noexcept { words_[cell / 64] |= std::uint64_t{1} << (cell % 64); }
   void erase(std::uint32_t cell) noexcept { words_[cell / 64] &= ~(std::uint64_t{1} << (cell % 64)); }
-  [[nodiscard]] bool contains(std::uint32_t cell) const noexcept { return (words_[cell / 64] >> (cell % 64) & 1) != 0; }
+  [[nodiscard]] bool contains(std::uint32_t cell) const noexcept {
+    return (words_[cell / 64] >> (cell % 64) & 1) != 0;
+  }
 
   [[nodiscard]] std::uint32_t size() const noexcept {
     std::uint32_t size = 0;

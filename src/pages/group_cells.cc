@@ -29,7 +29,8 @@ Result<GroupCells> GroupCells::create(const GroupSpec& spec, std::uint32_t page_
 PageId GroupCells::open_page(std::span<const FrameId> frames) noexcept {
   const std::uint32_t index = unused_.back();
   unused_.pop_back();
-  std::copy(frames.begin(), frames.end(), frames_.begin() + static_cast<std::ptrdiff_t>(std::size_t{index} * layers_));
+  std::copy(frames.begin(), frames.end(),
+            frames_.begin() + static_cast<std::ptrdiff_t>(std::size_t{index} * layers_));
   pages_[index].free = CellMask::all(page_cells_);
   free_cells_ += page_cells_;
   relist(index);
@@ -114,7 +115,8 @@ Status GroupCells::check() const {
   std::uint64_t holes = 0;
   for (std::uint32_t index = 0; index < pages_.size(); ++index) KVASIR_TRY(check_page(index, holes));
   if (holes != free_cells_) {
-    return fail(Outcome::kInternal, "C3: " + std::to_string(holes) + " holes, counted " + std::to_string(free_cells_));
+    return fail(Outcome::kInternal,
+                "C3: " + std::to_string(holes) + " holes, counted " + std::to_string(free_cells_));
   }
   return {};
 }

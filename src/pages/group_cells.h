@@ -24,10 +24,11 @@ namespace kvasir::pages {
 class GroupCells {
  public:
   // Room for `pages` pages. kOutOfMemory.
-  [[nodiscard]] static Result<GroupCells> create(const GroupSpec& spec, std::uint32_t page_cells, std::uint32_t pages);
+  [[nodiscard]] static Result<GroupCells> create(const GroupSpec& spec, std::uint32_t page_cells,
+                                                 std::uint32_t pages);
 
-  // Takes an unused page into use with these frames (one for each layer) and all cells free; the caller holds some of
-  // its cells at once (C2). There must be one: pages_unused() > 0.
+  // Takes an unused page into use with these frames (one for each layer) and all cells free; the caller holds
+  // some of its cells at once (C2). There must be one: pages_unused() > 0.
   [[nodiscard]] PageId open_page(std::span<const FrameId> frames) noexcept;
 
   // Adds one holder to free cells, which become held, and sets their storage positions from `position` on.
@@ -40,7 +41,8 @@ class GroupCells {
   [[nodiscard]] bool release(PageId page, CellRange cells) noexcept;
 
   // Free cells directly behind `cell` of a used page, at most `limit`.
-  [[nodiscard]] std::uint32_t free_run_at(PageId page, std::uint32_t cell, std::uint32_t limit) const noexcept;
+  [[nodiscard]] std::uint32_t free_run_at(PageId page, std::uint32_t cell,
+                                          std::uint32_t limit) const noexcept;
 
   // The longest hole of all used pages.
   struct Hole {
@@ -52,13 +54,17 @@ class GroupCells {
   [[nodiscard]] std::span<const FrameId> frames(PageId page) const noexcept {
     return std::span(frames_).subspan(static_cast<std::size_t>(page) * layers_, layers_);
   }
-  [[nodiscard]] std::uint32_t holders(PageId page, std::uint32_t cell) const noexcept { return holders_[at(page, cell)]; }
+  [[nodiscard]] std::uint32_t holders(PageId page, std::uint32_t cell) const noexcept {
+    return holders_[at(page, cell)];
+  }
   [[nodiscard]] std::uint64_t position(PageId page, std::uint32_t cell) const noexcept {
     return positions_[at(page, cell)];
   }
   [[nodiscard]] std::uint32_t layers() const noexcept { return layers_; }
   [[nodiscard]] std::uint64_t free_cells() const noexcept { return free_cells_; }
-  [[nodiscard]] std::uint32_t pages_used() const noexcept { return static_cast<std::uint32_t>(pages_.size() - unused_.size()); }
+  [[nodiscard]] std::uint32_t pages_used() const noexcept {
+    return static_cast<std::uint32_t>(pages_.size() - unused_.size());
+  }
 
   // C1 to C4, for tests and checks: kInternal names the broken one.
   [[nodiscard]] Status check() const;
@@ -86,10 +92,10 @@ class GroupCells {
   std::uint32_t page_cells_ = 0;
   std::uint64_t free_cells_ = 0;
   std::vector<Page> pages_;
-  std::vector<FrameId> frames_;           // [page][layer]
-  std::vector<std::uint32_t> holders_;    // [page][cell]
-  std::vector<std::uint64_t> positions_;  // [page][cell]
-  std::vector<std::uint32_t> unused_;     // a stack of unused pages
+  std::vector<FrameId> frames_;                             // [page][layer]
+  std::vector<std::uint32_t> holders_;                      // [page][cell]
+  std::vector<std::uint64_t> positions_;                    // [page][cell]
+  std::vector<std::uint32_t> unused_;                       // a stack of unused pages
   std::array<std::uint32_t, kPageCellsMax + 1> by_hole_{};  // first page whose longest hole has this length
 };
 

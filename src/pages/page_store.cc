@@ -21,7 +21,9 @@ std::unexpected<Error> no_memory(const char* what) {
 }  // namespace
 
 Ticket::Ticket(Ticket&& other) noexcept
-    : store_(std::exchange(other.store_, nullptr)), plan_(std::move(other.plan_)), runs_(std::move(other.runs_)) {}
+    : store_(std::exchange(other.store_, nullptr)),
+      plan_(std::move(other.plan_)),
+      runs_(std::move(other.runs_)) {}
 
 Ticket::~Ticket() {
   if (store_ == nullptr) return;
@@ -32,7 +34,9 @@ std::span<const Run> Ticket::new_runs(std::size_t line, std::size_t group) const
   return runs_[line * store_->group_count() + group];
 }
 
-void Ticket::withdraw(std::size_t line) noexcept { release_line(line, 0); }
+void Ticket::withdraw(std::size_t line) noexcept {
+  release_line(line, 0);
+}
 
 // Gives back the line's cells behind the first `keep`; the runs then hold what is kept.
 void Ticket::release_line(std::size_t line, std::uint64_t keep) noexcept {
@@ -166,8 +170,8 @@ Result<Ticket> PageStore::begin(std::span<const Growth> plan) {
   if (frames_needed(wanted) > frames_free()) {
     const std::uint64_t available = tokens_free();
     return fail(Outcome::kNoSpace,
-                "the cache has room for " + std::to_string(available) + " more tokens, " + std::to_string(wanted) +
-                    " are wanted; a larger pool or fewer conversations help",
+                "the cache has room for " + std::to_string(available) + " more tokens, " +
+                    std::to_string(wanted) + " are wanted; a larger pool or fewer conversations help",
                 {.wanted = wanted, .available = available, .setting = "--pool"});
   }
   Ticket ticket(*this);
@@ -184,8 +188,8 @@ Result<Ticket> PageStore::begin(std::span<const Growth> plan) {
 
 void PageStore::reserve(Ticket& ticket) {
   for (std::size_t group = 0; group < groups_.size(); ++group) {
-    // Fresh pages are preferred to holes only with frames that no group needs: this one may open what is left after
-    // the least need of those that follow.
+    // Fresh pages are preferred to holes only with frames that no group needs: this one may open what is left
+    // after the least need of those that follow.
     std::uint64_t cells = 0;
     for (const Growth& growth : ticket.plan_) cells += growth.count;
     std::uint64_t kept_back = 0;
@@ -193,17 +197,20 @@ void PageStore::reserve(Ticket& ticket) {
       kept_back += frames_needed(groups_[later], cells);
     }
     std::uint64_t fresh_pages = (frames_free() - kept_back) / groups_[group].layers();
-    for (std::size_t line = 0; line < ticket.plan_.size(); ++line) reserve_line(ticket, line, group, fresh_pages);
+    for (std::size_t line = 0; line < ticket.plan_.size(); ++line)
+      reserve_line(ticket, line, group, fresh_pages);
   }
 }
 
-void PageStore::reserve_line(Ticket& ticket, std::size_t line, std::size_t group, std::uint64_t& fresh_pages) {
+void PageStore::reserve_line(Ticket& ticket, std::size_t line, std::size_t group,
+                             std::uint64_t& fresh_pages) {
   std::vector<Run>& taken = ticket.runs_[line * groups_.size() + group];
   std::vector<Run>& table = entry(ticket.plan_[line].table).runs[group];
   std::uint64_t ordinal = entry(ticket.plan_[line].table).length;
   std::uint64_t left = ticket.plan_[line].count;
   while (left > 0) {
-    // Places for the run here and, at commit, in the table come first (S5): a failed allocation takes nothing.
+    // Places for the run here and, at commit, in the table come first (S5): a failed allocation takes
+    // nothing.
     if (taken.size() == taken.capacity()) taken.reserve(std::max<std::size_t>(8, taken.size() * 2));
     const std::size_t wanted_capacity = table.size() + taken.size() + 1;
     if (table.capacity() < wanted_capacity) table.reserve(std::max(wanted_capacity, table.size() * 2));
@@ -215,10 +222,10 @@ void PageStore::reserve_line(Ticket& ticket, std::size_t line, std::size_t group
   }
 }
 
-// Takes up to `wanted` cells that lie side by side: those behind the predecessor, else a fresh page's, else the
-// longest hole's.
-Run PageStore::take_some(std::size_t group, const Run* predecessor, std::uint64_t ordinal, std::uint64_t wanted,
-                         std::uint64_t& fresh_pages) noexcept {
+// Takes up to `wanted` cells that lie side by side: those behind the predecessor, else a fresh page's, else
+// the longest hole's.
+Run PageStore::take_some(std::size_t group, const Run* predecessor, std::uint64_t ordinal,
+                         std::uint64_t wanted, std::uint64_t& fresh_pages) noexcept {
   GroupCells& cells = groups_[group];
   const auto limit = static_cast<std::uint32_t>(std::min<std::uint64_t>(wanted, spec_.page_cells));
   Run run{.ordinal = ordinal};
@@ -275,14 +282,17 @@ Status PageStore::check() const {
     holders.emplace_back(std::size_t{spec_.frames / group.layers()} * spec_.page_cells);
   }
   if (frames != spec_.frames) {
-    return fail(Outcome::kInternal, "S1: " + std::to_string(frames) + " frames of " + std::to_string(spec_.frames));
+    return fail(Outcome::kInternal,
+                "S1: " + std::to_string(frames) + " frames of " + std::to_string(spec_.frames));
   }
   KVASIR_TRY(check_tables(holders));
   for (std::size_t group = 0; group < groups_.size(); ++group) {
     for (std::size_t cell = 0; cell < holders[group].size(); ++cell) {
       const PageId page{static_cast<std::uint32_t>(cell / spec_.page_cells)};
-      if (holders[group][cell] != groups_[group].holders(page, static_cast<std::uint32_t>(cell % spec_.page_cells))) {
-        return fail(Outcome::kInternal, "S3: the holders of a cell of group " + std::to_string(group) + " differ");
+      if (holders[group][cell] !=
+          groups_[group].holders(page, static_cast<std::uint32_t>(cell % spec_.page_cells))) {
+        return fail(Outcome::kInternal,
+                    "S3: the holders of a cell of group " + std::to_string(group) + " differ");
       }
     }
   }
@@ -295,7 +305,8 @@ Status PageStore::check_tables(std::vector<std::vector<std::uint32_t>>& holders)
     for (std::size_t group = 0; group < groups_.size(); ++group) {
       std::uint64_t ordinal = 0;
       for (const Run& run : table.runs[group]) {
-        if (run.ordinal != ordinal || run.count == 0) return fail(Outcome::kInternal, "S2: a gap in a page table");
+        if (run.ordinal != ordinal || run.count == 0)
+          return fail(Outcome::kInternal, "S2: a gap in a page table");
         ordinal += run.count;
         for (std::uint32_t i = 0; i < run.count; ++i) {
           ++holders[group][static_cast<std::size_t>(run.page) * spec_.page_cells + run.cell + i];

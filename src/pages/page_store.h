@@ -1,13 +1,13 @@
 // Who holds which cells: page tables, the frames that all groups share, and tickets.
 //
-// A ticket is one atomic step. begin() computes the need over every group and reserves all of it, or answers kNoSpace
-// with the exact shortage having changed nothing. commit() installs the new cells and cannot fail; a ticket destroyed
-// without commit gives everything back.
+// A ticket is one atomic step. begin() computes the need over every group and reserves all of it, or answers
+// kNoSpace with the exact shortage having changed nothing. commit() installs the new cells and cannot fail; a
+// ticket destroyed without commit gives everything back.
 //
 // Invariants (docs/invariants.md)
 //   S1  Free frames and the frames of used pages are all frames, each once.
-//   S2  A table's runs are in order of ordinals and cover [0, length) without a gap, the same length in every group.
-//   S3  A cell's holders are the tables whose runs contain it and the open tickets that reserved it.
+//   S2  A table's runs are in order of ordinals and cover [0, length) without a gap, the same length in every
+//   group. S3  A cell's holders are the tables whose runs contain it and the open tickets that reserved it.
 //   S4  A ticket's cells belong to it alone until commit.
 //   S5  commit() and the end of a ticket allocate nothing and cannot fail.
 #pragma once
@@ -26,7 +26,8 @@ namespace kvasir::pages {
 
 class PageStore;
 
-// One line of a plan: this conversation is to grow by `count` cells in every group. A table appears once in a plan.
+// One line of a plan: this conversation is to grow by `count` cells in every group. A table appears once in a
+// plan.
 struct Growth {
   TableId table{};
   std::uint64_t count = 0;
@@ -45,11 +46,12 @@ class Ticket {
   // The new cells of plan line `line` in group `group`, in order of ordinals.
   [[nodiscard]] std::span<const Run> new_runs(std::size_t line, std::size_t group) const noexcept;
 
-  // Takes plan line `line` out: its cells go back now, the other lines are unchanged. Its accepted count is 0 from here.
+  // Takes plan line `line` out: its cells go back now, the other lines are unchanged. Its accepted count is 0
+  // from here.
   void withdraw(std::size_t line) noexcept;
 
-  // Installs, for each line, the first accepted[line] of its new cells (at most its count); the rest go back. The
-  // ticket is then closed.
+  // Installs, for each line, the first accepted[line] of its new cells (at most its count); the rest go back.
+  // The ticket is then closed.
   void commit(std::span<const std::uint64_t> accepted) noexcept;
 
  private:
@@ -78,8 +80,8 @@ class PageStore {
   // Gives all of a conversation's cells back and ends its id. It must be in no open ticket.
   void close(TableId table) noexcept;
 
-  // Reserves all that `plan` needs. kNoSpace names what is wanted and available, in tokens; kInvalidArgument for a
-  // table twice or a count of 0; kOutOfMemory. On error nothing has changed.
+  // Reserves all that `plan` needs. kNoSpace names what is wanted and available, in tokens; kInvalidArgument
+  // for a table twice or a count of 0; kOutOfMemory. On error nothing has changed.
   [[nodiscard]] Result<Ticket> begin(std::span<const Growth> plan);
 
   // Cells that a conversation holds.
@@ -103,7 +105,9 @@ class PageStore {
 
   [[nodiscard]] std::uint32_t page_cells() const noexcept { return spec_.page_cells; }
   [[nodiscard]] std::size_t group_count() const noexcept { return groups_.size(); }
-  [[nodiscard]] std::uint32_t frames_free() const noexcept { return static_cast<std::uint32_t>(free_frames_.size()); }
+  [[nodiscard]] std::uint32_t frames_free() const noexcept {
+    return static_cast<std::uint32_t>(free_frames_.size());
+  }
 
   // Every invariant, for tests; not while a ticket is open. kInternal names the broken one.
   [[nodiscard]] Status check() const;
@@ -118,7 +122,9 @@ class PageStore {
   };
 
   explicit PageStore(StoreSpec spec) : spec_(std::move(spec)) {}
-  [[nodiscard]] const Table& entry(TableId table) const noexcept { return tables_[static_cast<std::size_t>(table)]; }
+  [[nodiscard]] const Table& entry(TableId table) const noexcept {
+    return tables_[static_cast<std::size_t>(table)];
+  }
   [[nodiscard]] Table& entry(TableId table) noexcept { return tables_[static_cast<std::size_t>(table)]; }
 
   [[nodiscard]] Status check_plan(std::span<const Growth> plan) const;
@@ -127,8 +133,8 @@ class PageStore {
   [[nodiscard]] std::uint64_t frames_needed(std::uint64_t cells) const noexcept;
   void reserve(Ticket& ticket);
   void reserve_line(Ticket& ticket, std::size_t line, std::size_t group, std::uint64_t& fresh_pages);
-  [[nodiscard]] Run take_some(std::size_t group, const Run* predecessor, std::uint64_t ordinal, std::uint64_t wanted,
-                              std::uint64_t& fresh_pages) noexcept;
+  [[nodiscard]] Run take_some(std::size_t group, const Run* predecessor, std::uint64_t ordinal,
+                              std::uint64_t wanted, std::uint64_t& fresh_pages) noexcept;
   void release(std::size_t group, PageId page, CellRange cells) noexcept;
   void install(TableId table, std::size_t group, std::span<const Run> runs) noexcept;
   [[nodiscard]] Status check_tables(std::vector<std::vector<std::uint32_t>>& holders) const;

@@ -1,4 +1,5 @@
-// The vocabulary of the page store: ids, groups and runs of cells. Metadata only; no byte of K or V is known here.
+// The vocabulary of the page store: ids, groups and runs of cells. Metadata only; no byte of K or V is known
+// here.
 #pragma once
 
 #include <cstddef>

@@ -57,7 +57,8 @@ Result<Token> Sampler::sample(std::span<const float> logits, std::uint64_t accep
     cut_by_probability();
     return draw(accepted);
   } catch (const std::bad_alloc&) {
-    return fail(Outcome::kOutOfMemory, "no memory to sample from " + std::to_string(logits.size()) + " logits");
+    return fail(Outcome::kOutOfMemory,
+                "no memory to sample from " + std::to_string(logits.size()) + " logits");
   }
 }
 
@@ -68,12 +69,14 @@ void Sampler::gather(std::span<const float> logits) {
   const auto more_likely = [](const Candidate& a, const Candidate& b) {
     return before(a.logit, a.token, b.logit, b.token);
   };
-  const std::size_t keep = settings_.top_k == 0 ? logits.size() : std::min<std::size_t>(settings_.top_k, logits.size());
-  std::partial_sort(candidates_.begin(), candidates_.begin() + static_cast<std::ptrdiff_t>(keep), candidates_.end(),
-                    more_likely);
+  const std::size_t keep =
+      settings_.top_k == 0 ? logits.size() : std::min<std::size_t>(settings_.top_k, logits.size());
+  std::partial_sort(candidates_.begin(), candidates_.begin() + static_cast<std::ptrdiff_t>(keep),
+                    candidates_.end(), more_likely);
   candidates_.resize(keep);
   // A NaN can be drawn only where there is nothing else.
-  const auto first_nan = std::ranges::find_if(candidates_, [](const Candidate& c) { return std::isnan(c.logit); });
+  const auto first_nan =
+      std::ranges::find_if(candidates_, [](const Candidate& c) { return std::isnan(c.logit); });
   candidates_.erase(first_nan == candidates_.begin() ? first_nan + 1 : first_nan, candidates_.end());
 }
 
@@ -83,7 +86,8 @@ void Sampler::cut_by_probability() {
   simd::softmax(probabilities_);
   std::size_t keep = 0;
   float reached = 0;
-  while (keep < candidates_.size() && (keep == 0 || reached < settings_.top_p)) reached += probabilities_[keep++];
+  while (keep < candidates_.size() && (keep == 0 || reached < settings_.top_p))
+    reached += probabilities_[keep++];
   const float least = settings_.min_p * probabilities_[0];
   while (keep > 1 && probabilities_[keep - 1] < least) --keep;
   candidates_.resize(keep);

@@ -86,7 +86,8 @@ void ScoreRun(const AttentionShape& shape, const CellRun& run, std::span<const A
     const std::size_t cell = run.cell + (ordinal - run.ordinal);
     const std::size_t lane = cell % kCellLanes;
     const std::size_t count = std::min(kCellLanes - lane, last - ordinal);
-    const T* keys = reinterpret_cast<const T*>(run.keys + shape.keys_offset) + cell / kCellLanes * kCellLanes * shape.key_dims;
+    const T* keys = reinterpret_cast<const T*>(run.keys + shape.keys_offset) +
+                    cell / kCellLanes * kCellLanes * shape.key_dims;
     ScoreGroup(shape, keys, queries, lane, count, ordinal - start, tile);
     for (std::size_t i = 0; i < count; ++i)
       tile.values[ordinal - start + i] = values + (cell + i) * value_bytes;

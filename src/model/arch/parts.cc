@@ -6,7 +6,9 @@
 
 namespace kvasir::model {
 
-std::string block(std::uint32_t layer) { return "blk." + std::to_string(layer) + "."; }
+std::string block(std::uint32_t layer) {
+  return "blk." + std::to_string(layer) + ".";
+}
 
 Result<Network> decoder_frame(Loader& loader, const Hyperparameters& sizes, simd::RopePairing pairing) {
   Network network;
@@ -59,7 +61,8 @@ Result<Attention> attention(Loader& loader, const Hyperparameters& sizes, std::u
   return mixer;
 }
 
-Result<GatedFeedForward> gated_feed_forward(Loader& loader, const Hyperparameters& sizes, std::uint32_t layer) {
+Result<GatedFeedForward> gated_feed_forward(Loader& loader, const Hyperparameters& sizes,
+                                            std::uint32_t layer) {
   const std::string prefix = block(layer) + "ffn_";
   GatedFeedForward part;
   KVASIR_ASSIGN(part.gate, loader.linear(prefix + "gate", sizes.embedding, sizes.feed_forward));
@@ -88,9 +91,11 @@ Result<Experts> experts(Loader& loader, const Hyperparameters& sizes, std::uint3
 
 Result<Layer> decoder_layer(Loader& loader, const Hyperparameters& sizes, std::uint32_t layer) {
   Layer built;
-  KVASIR_ASSIGN(built.mixer_norm, loader.norm(block(layer) + "attn_norm", sizes.embedding, sizes.norm_epsilon));
+  KVASIR_ASSIGN(built.mixer_norm,
+                loader.norm(block(layer) + "attn_norm", sizes.embedding, sizes.norm_epsilon));
   KVASIR_ASSIGN(built.mixer, attention(loader, sizes, layer));
-  KVASIR_ASSIGN(built.feed_forward_norm, loader.norm(block(layer) + "ffn_norm", sizes.embedding, sizes.norm_epsilon));
+  KVASIR_ASSIGN(built.feed_forward_norm,
+                loader.norm(block(layer) + "ffn_norm", sizes.embedding, sizes.norm_epsilon));
   if (sizes.experts > 0) {
     KVASIR_ASSIGN(built.feed_forward, experts(loader, sizes, layer));
   } else {

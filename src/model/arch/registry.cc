@@ -15,7 +15,9 @@ constexpr std::array kArchitectures = {
 
 }  // namespace
 
-std::span<const Architecture> architectures() noexcept { return kArchitectures; }
+std::span<const Architecture> architectures() noexcept {
+  return kArchitectures;
+}
 
 Result<const Architecture*> find_architecture(std::string_view name) {
   const auto* found = std::ranges::find(kArchitectures, name, &Architecture::name);
@@ -24,8 +26,8 @@ Result<const Architecture*> find_architecture(std::string_view name) {
   for (const Architecture& architecture : kArchitectures) {
     known += (known.empty() ? "" : ", ") + std::string(architecture.name);
   }
-  return fail(Outcome::kUnsupported,
-              "models of architecture '" + std::string(name.substr(0, 64)) + "' do not run here; known are " + known);
+  return fail(Outcome::kUnsupported, "models of architecture '" + std::string(name.substr(0, 64)) +
+                                         "' do not run here; known are " + known);
 }
 
 }  // namespace kvasir::model

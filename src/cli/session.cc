@@ -1,0 +1,101 @@
+#include "cli/session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/checked.h"
+#include "base/file.h"
+#include "base/try.h"
+#include "cli/interrupt.h"
+#include "cli/progress.h"
+
+namespace kvasir::cli {
+namespace {
+
+// "K" or "K:V".
+Result<kv::CacheTypes> parse_types(const std::string& text) {
+  const std::size_t colon = text.find(':');
+  kv::CacheTypes types;
+  KVASIR_ASSIGN(types.keys, kv::parse_element(text.substr(0, colon)));
+  KVASIR_ASSIGN(types.values, kv::parse_element(colon == text.npos ? text : text.substr(colon + 1)));
+  return types;
+}
+
+// Bytes of the pool for one page of tokens.
+Result<std::uint64_t> page_bytes(const model::Network& network, const engine::EngineOptions& options) {
+  std::uint64_t bytes = 0;
+  for (const model::CacheGroup& group : network.groups) {
+    KVASIR_ASSIGN(const std::size_t frame,
+                  kv::Arena::frame_bytes(group.layers, options.types, options.page_cells));
+    bytes += frame * group.layers.size();
+  }
+  return bytes;
+}
+
+}  // namespace
+
+void add_model_flags(CLI::App& verb, ModelFlags& flags) {
+  verb.add_option("-m,--model", flags.model, "The model: a GGUF file, or any shard of a split")->required();
+  verb.add_option("--threads", flags.threads, "Threads that compute")
+      ->check(CLI::Range(1, parallel::ThreadPool::kMaxThreads))
+      ->capture_default_str();
+  verb.add_option("--ctx", flags.context,
+                  "The longest one conversation may get, in tokens (default: the trained length)")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{UINT32_MAX}));
+  verb.add_option("--pool", flags.pool,
+                  "Tokens that the cache holds (default: enough, at most half the free memory)")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{UINT32_MAX}));
+  verb.add_option("--kv", flags.types, "Type of keys and values in the cache, K or K:V, of f32, f16, bf16")
+      ->capture_default_str();
+  verb.add_option("--page", flags.page_cells, "Cells in a page of the cache, a multiple of 16")
+      ->capture_default_str();
+  verb.add_option("--pass", flags.pass_tokens, "Most tokens in a pass")
+      ->check(CLI::Range(1U, 1U << 16))
+      ->capture_default_str();
+}
+
+Result<Session> load_session(const ModelFlags& flags) {
+  Session session;
+  KVASIR_ASSIGN(session.options.types, parse_types(flags.types));
+  session.options.page_cells = flags.page_cells;
+  session.options.pass_tokens = flags.pass_tokens;
+  KVASIR_ASSIGN(session.pool, parallel::ThreadPool::create(flags.threads));
+  KVASIR_ASSIGN(gguf::File file, gguf::File::open(base::system_files(), flags.model));
+  session.file = std::make_shared<const gguf::File>(std::move(file));
+  watch_interrupts();
+  std::optional<Progress> progress;
+  const auto report = [&](std::uint64_t done, std::uint64_t total) {
+    if (!progress) progress.emplace(total);
+    progress->at(done, "loading");
+    return !interrupted();
+  };
+  KVASIR_ASSIGN(session.model, model::Model::load(*session.file, *session.pool, report));
+  session.options.context = flags.context.value_or(session.model->sizes().context);
+  return session;
+}
+
+Result<std::unique_ptr<engine::Engine>> make_engine(const Session& session, const ModelFlags& flags,
+                                                    std::uint64_t wanted, std::uint64_t conversations,
+                                                    std::uint32_t logit_rows) {
+  engine::EngineOptions options = session.options;
+  options.logit_rows = logit_rows;
+  // A conversation may leave the rest of its last page to nobody.
+  options.pool = flags.pool.value_or(wanted + conversations * options.page_cells);
+  KVASIR_ASSIGN(const std::uint64_t bytes_a_page, page_bytes(session.model->network(), options));
+  const std::uint64_t pages = base::div_up<std::uint64_t>(options.pool, std::max(1U, options.page_cells));
+  const std::uint64_t half = base::available_memory() / 2;
+  const auto bytes = base::checked_mul(pages, bytes_a_page);
+  if (half > 0 && (!bytes || *bytes > half)) {
+    const std::uint64_t fits = half / std::max<std::uint64_t>(1, bytes_a_page) * options.page_cells;
+    return fail(
+        Outcome::kNoSpace,
+        fmt::format("a pool of {} tokens takes {} bytes, more than half the free memory; --pool {} would fit",
+                    options.pool, bytes.value_or(UINT64_MAX), fits),
+        {.wanted = options.pool, .available = fits, .setting = "--pool"});
+  }
+  return engine::Engine::create(session.model, *session.pool, options);
+}
+
+}  // namespace kvasir::cli

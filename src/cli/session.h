@@ -1,0 +1,54 @@
+// What every verb that runs a model has in common: its flags, loading with progress, and an engine of the
+// right size.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/cpu.h"
+#include "engine/engine.h"
+#include "gguf/gguf.h"
+#include "kvasir/result.h"
+#include "model/model.h"
+#include "parallel/thread_pool.h"
+
+namespace kvasir::cli {
+
+// -m, --threads, --ctx, --pool, --kv, --page, --pass as interfaces fix them.
+struct ModelFlags {
+  std::string model;
+  int threads = base::usable_processors();
+  std::optional<std::uint64_t> context;
+  std::optional<std::uint64_t> pool;
+  std::string types = "f16";
+  std::uint32_t page_cells = 32;
+  std::uint32_t pass_tokens = 512;
+};
+
+void add_model_flags(CLI::App& verb, ModelFlags& flags);
+
+// A loaded model with the threads it runs on.
+struct Session {
+  std::unique_ptr<parallel::ThreadPool> pool;
+  std::shared_ptr<const gguf::File> file;
+  std::shared_ptr<const model::Model> model;
+  engine::EngineOptions options;  // of the flags; `pool` is set by make_engine
+};
+
+// Opens and loads, with progress on standard error; kCancelled where the user interrupts.
+[[nodiscard]] Result<Session> load_session(const ModelFlags& flags);
+
+// An engine whose pool holds --pool tokens, or by default `wanted` tokens in `conversations` conversations,
+// as far as half the free memory allows: kNoSpace with the bytes where it does not. Logits of `logit_rows`
+// rows a pass.
+[[nodiscard]] Result<std::unique_ptr<engine::Engine>> make_engine(const Session& session,
+                                                                  const ModelFlags& flags,
+                                                                  std::uint64_t wanted,
+                                                                  std::uint64_t conversations,
+                                                                  std::uint32_t logit_rows);
+
+}  // namespace kvasir::cli
