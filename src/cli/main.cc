@@ -46,8 +46,9 @@ int run_program(int argc, char** argv) {
 }  // namespace kvasir::cli
 
 int main(int argc, char** argv) {
-  // A reader that goes away shows as a failed write, not as a signal.
+  // A reader that goes away, or a file that may not grow, shows as a failed write, not as a signal.
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
   try {
     return kvasir::cli::run_program(argc, argv);
   } catch (const std::bad_alloc&) {

@@ -1,0 +1,38 @@
+#include "cli/output.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <span>
+
+namespace kvasir::cli {
+namespace {
+
+// Standard output as a file that is only ever appended to.
+class StandardOutput final : public base::ReplacingFile {
+ public:
+  [[nodiscard]] Status write(std::span<const std::byte> bytes) override {
+    if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size()) return {};
+    return fail(Outcome::kIo, "cannot write to standard output");
+  }
+  [[nodiscard]] Status write_at(std::uint64_t /*offset*/, std::span<const std::byte> /*bytes*/) override {
+    return fail(Outcome::kUnsupported, "standard output cannot be written anew; give a file's name");
+  }
+  [[nodiscard]] Status commit() override {
+    if (std::fflush(stdout) == 0) return {};
+    return fail(Outcome::kIo, "cannot write to standard output");
+  }
+};
+
+}  // namespace
+
+Result<std::unique_ptr<base::ReplacingFile>> open_output(base::FileSystem& files, const std::string& path) {
+  if (path != "-") return files.replace(path);
+  if (::isatty(STDOUT_FILENO) == 1) {
+    return fail(Outcome::kInvalidArgument,
+                "a model is not for a terminal; redirect standard output, or name a file");
+  }
+  return std::make_unique<StandardOutput>();
+}
+
+}  // namespace kvasir::cli

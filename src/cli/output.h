@@ -1,0 +1,17 @@
+// Where a verb's output file goes: a path, or "-" for standard output.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/file.h"
+#include "kvasir/result.h"
+
+namespace kvasir::cli {
+
+// Starts replacing `path` as FileSystem::replace does. "-" streams to standard output, where nothing can be
+// taken back: kInvalidArgument where that is a terminal.
+[[nodiscard]] Result<std::unique_ptr<base::ReplacingFile>> open_output(base::FileSystem& files,
+                                                                       const std::string& path);
+
+}  // namespace kvasir::cli

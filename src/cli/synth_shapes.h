@@ -1,0 +1,108 @@
+// The shapes of model that `kvasir synth` makes, as data: a new one is a row and, for a new architecture, its
+// lists of keys and tensors.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "gguf/value.h"
+
+namespace kvasir::cli {
+
+// A number that differs from shape to shape, by name.
+enum class Size : std::uint8_t {
+  kWidth,
+  kLayers,
+  kHeads,
+  kKvHeads,
+  kHeadSize,
+  kQueries,  // heads x head size
+  kKeys,     // key and value heads x head size
+  kFeedForward,
+  kVocabulary,
+};
+
+struct Sizes {
+  std::uint32_t width;
+  std::uint32_t layers;
+  std::uint32_t heads;
+  std::uint32_t kv_heads;
+  std::uint32_t head_size;
+  std::uint32_t feed_forward;
+  std::uint64_t vocabulary;
+
+  [[nodiscard]] std::uint64_t of(Size size) const noexcept;
+};
+
+// Either a size of the shape or a number of its own.
+struct Extent {
+  constexpr Extent(Size size) : value(size) {}  // NOLINT(google-explicit-constructor): reads as data
+  constexpr Extent(std::uint64_t number)
+      : value(number) {}  // NOLINT(google-explicit-constructor): reads as data
+  std::variant<Size, std::uint64_t> value;
+
+  [[nodiscard]] std::uint64_t in(const Sizes& sizes) const noexcept;
+};
+
+// A hyper-parameter: its key without the architecture's name before it, and its value.
+struct KeyRecipe {
+  std::string_view suffix;
+  std::variant<Extent, float> value;
+};
+
+// How a tensor's numbers lie. Matrices keep the size of what goes through them: their deviation is 1 /
+// sqrt(row length).
+enum class Fill : std::uint8_t {
+  kEmbedding,  // deviation 1 / sqrt(row length), so that as output matrix it gives logits of deviation 1
+  kMatrix,
+  kResidual,  // a matrix whose result is added to the stream: smaller by sqrt(2 x layers), so that the stream
+              // stays
+  kNorm,      // around 1, F32
+  kBias,      // around 0, F32
+};
+
+struct TensorRecipe {
+  std::string_view name;
+  Fill fill;
+  std::vector<Extent> dims;  // fastest first
+};
+
+// Layers of one make: tensors named PREFIX0.NAME, PREFIX1.NAME, ...
+struct Stack {
+  std::string_view prefix;
+  Extent layers;
+  std::span<const TensorRecipe> tensors;
+};
+
+struct Shape {
+  std::string_view name;
+  std::string_view architecture;
+  Sizes sizes;
+  std::vector<KeyRecipe> keys;
+  std::span<const TensorRecipe> tensors;  // of the model
+  std::vector<Stack> stacks;
+};
+
+// All shapes. Lives as long as the process.
+[[nodiscard]] std::span<const Shape> synth_shapes();
+
+// nullptr where there is none of that name.
+[[nodiscard]] const Shape* find_synth_shape(std::string_view name);
+
+// A tensor of a shape with its numbers filled in.
+struct SynthTensor {
+  std::string name;
+  Fill fill;
+  std::vector<std::uint64_t> dims;
+};
+
+// The tensors and hyper-parameters of a shape with these sizes (the shape's own, or with another vocabulary).
+[[nodiscard]] std::vector<SynthTensor> tensors_of(const Shape& shape, const Sizes& sizes);
+[[nodiscard]] std::vector<gguf::KeyValue> hyperparameters_of(const Shape& shape, const Sizes& sizes);
+
+}  // namespace kvasir::cli
