@@ -9,6 +9,7 @@ MAX_LINES = 700
 MAX_PUBLIC_HEADER_LINES = 300
 MAX_FUNCTION_LINES = 70
 MAX_FILE_BYTES = 4 << 20
+MAX_COLUMNS = 110  # of C++; clang-format leaves comments as they are
 
 SOURCE = r"(dev|\.ci/run|.*\.(cc|h|inc|py|sh|cmake|js|cs)|(.*/)?CMakeLists\.txt)"
 # Recorded bytes: they are what they are.
@@ -33,6 +34,9 @@ def check_lines(path, text):
     findings = [Finding(path, number, f"{what}: {line.strip()[:80]}")
                 for number, line in enumerate(text.split("\n"), 1)
                 for pattern, what in patterns if pattern.search(line)]
+    if path.endswith((".cc", ".h", ".inc")):
+        findings += [Finding(path, number, f"{len(line)} columns, more than {MAX_COLUMNS}")
+                     for number, line in enumerate(text.split("\n"), 1) if len(line) > MAX_COLUMNS and 'R"' not in line]
     if text and not text.endswith("\n") and patterns is not PATTERNS:
         findings.append(Finding(path, text.count("\n") + 1, "no newline at the end of the file"))
     return findings
@@ -148,6 +152,7 @@ PLANTED = [
             {"src/a/a.cc": "A::A(int b) : b_{b}, c_(1), d_{} {\n" + _lines(69) + "}\n"}, "a function of 71 lines"),
     Planted("a long test", {"tests/a/a_test.cc": "TEST(A, DoesB) {\n" + _lines(69) + "}\n"}, "a function of 71 lines"),
     Planted("a long Python function", {"tools/a.py": "def f():\n" + "    g()\n" * 70}, "a function of 71 lines"),
+    Planted("a long comment", {"src/a/a.h": "// " + "words " * 18 + "end" + "\n"}, "columns, more than"),
     Planted("a tab", {"dev": "\techo\n"}, "a tab"),
     Planted("trailing blanks", {"src/a/a.cc": "int x; \n"}, "blanks at the end"),
     Planted("a carriage return", {"src/a/a.cc": "int x;\r\n"}, "a carriage return"),
