@@ -82,8 +82,6 @@ constexpr char kExaoneMoe[] =
 constexpr char kBailing[] = "'(?:[sSdDmMtT]|[lL][lL]|[vV][eE]|[rR][eE])|" WORDS(R"(\p{N})", R"([\r\n]*+)");
 constexpr char kSeedCoder[] = CONTRACTION_ANY_CASE R"(|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}| ?+[^)" WHITE
                                                    R"(\p{L}\p{N}\r\n]++|)" LINES "|" SPACES;
-// Groups of three digits counted from the right of a run; what is before them first.
-constexpr char kDigitsFromRight[] = R"((?<![0-9])[0-9]{1,2}(?=(?:[0-9]{3})++(?![0-9]))|[0-9]{3})";
 
 // What vocabularies of unnamed pre-tokenizers get.
 constexpr std::string_view kDefault[] = {R"([\p{P}$+<=>^~|]++)", GPT_2, R"(\p{N}++)", "[0-9]{3}"};
@@ -106,7 +104,6 @@ constexpr std::string_view kJais2Only[] = {kJais2};
 constexpr std::string_view kExaoneMoeOnly[] = {kExaoneMoe};
 constexpr std::string_view kBailingOnly[] = {kBailing};
 constexpr std::string_view kSeedCoderOnly[] = {kSeedCoder};
-constexpr std::string_view kSuperbpe[] = {R"(\p{N}++)", kDigitsFromRight};
 // Merges run over whole lines; no token holds a line end beside something else.
 constexpr std::string_view kGemma4[] = {R"([^\n]++|\n++)"};
 
@@ -135,7 +132,6 @@ constexpr Names kJais2Names[] = {"jais-2"};
 constexpr Names kExaoneMoeNames[] = {"exaone-moe"};
 constexpr Names kBailingNames[] = {"bailingmoe", "bailingmoe2", "llada-moe"};
 constexpr Names kSeedCoderNames[] = {"seed-coder"};
-constexpr Names kSuperbpeNames[] = {"superbpe"};
 constexpr Names kGemma4Names[] = {"gemma4"};
 
 constexpr PreTokenizer kPreTokenizers[] = {
@@ -158,7 +154,6 @@ constexpr PreTokenizer kPreTokenizers[] = {
     {kExaoneMoeNames, kExaoneMoeOnly},
     {kBailingNames, kBailingOnly},
     {kSeedCoderNames, kSeedCoderOnly},
-    {kSuperbpeNames, kSuperbpe},
     {kGemma4Names, kGemma4, /*takes_whole_words=*/false, /*adds_begin=*/true, /*spells_like_spm=*/true},
 };
 
