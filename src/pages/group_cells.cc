@@ -1,7 +1,9 @@
 #include "pages/group_cells.h"
 
+#include <algorithm>
 #include <new>
 #include <string>
+#include <utility>
 
 #include "base/try.h"
 
@@ -12,64 +14,130 @@ Result<GroupCells> GroupCells::create(const GroupSpec& spec, std::uint32_t page_
   group.layers_ = spec.layers;
   group.page_cells_ = page_cells;
   group.by_hole_.fill(kNone);
+  const std::size_t cells = std::size_t{pages} * page_cells;
   try {
     group.pages_.resize(pages);
     group.frames_.resize(std::size_t{pages} * spec.layers);
-    group.holders_.resize(std::size_t{pages} * page_cells);
-    group.positions_.resize(std::size_t{pages} * page_cells);
+    group.holders_.resize(cells);
+    group.soft_.resize(cells);
+    group.positions_.resize(cells);
     group.unused_.reserve(pages);
   } catch (const std::bad_alloc&) {
     return fail(Outcome::kOutOfMemory, "no memory for the metadata of " + std::to_string(pages) + " pages",
-                {.wanted = std::uint64_t{pages} * page_cells * 12, .setting = "--pool"});
+                {.wanted = cells * 16, .setting = "--pool"});
   }
   for (std::uint32_t page = pages; page-- > 0;) group.unused_.push_back(page);
   return group;
 }
 
+void GroupCells::before_change(const Page& page) noexcept {
+  if (page.held == 0) return;
+  const std::uint32_t free = page_cells_ - page.held;
+  free_cells_ -= free;
+  evictable_cells_ -= page.evictable;
+  if (page.held == page.evictable) {
+    --evictable_pages_;
+  } else {
+    holes_ -= free + page.evictable;
+  }
+}
+
+void GroupCells::after_change(std::uint32_t index) noexcept {
+  const Page& page = pages_[index];
+  if (page.held == 0) return;
+  const std::uint32_t free = page_cells_ - page.held;
+  free_cells_ += free;
+  evictable_cells_ += page.evictable;
+  if (page.held == page.evictable) {
+    ++evictable_pages_;
+  } else {
+    holes_ += free + page.evictable;
+  }
+  relist(index);
+}
+
 PageId GroupCells::open_page(std::span<const FrameId> frames) noexcept {
   const std::uint32_t index = unused_.back();
   unused_.pop_back();
-  std::copy(frames.begin(), frames.end(),
-            frames_.begin() + static_cast<std::ptrdiff_t>(std::size_t{index} * layers_));
+  std::ranges::copy(frames, frames_.begin() + static_cast<std::ptrdiff_t>(std::size_t{index} * layers_));
   pages_[index].free = CellMask::all(page_cells_);
-  free_cells_ += page_cells_;
-  relist(index);
   return PageId{index};
 }
 
 void GroupCells::take(PageId page, CellRange cells, std::uint64_t position) noexcept {
   const auto index = static_cast<std::uint32_t>(page);
+  before_change(pages_[index]);
   for (std::uint32_t i = 0; i < cells.count; ++i) {
     pages_[index].free.erase(cells.first + i);
     holders_[at(page, cells.first + i)] = 1;
     positions_[at(page, cells.first + i)] = position + i;
   }
   pages_[index].held += cells.count;
-  free_cells_ -= cells.count;
-  relist(index);
+  after_change(index);
 }
 
-void GroupCells::hold(PageId page, CellRange cells) noexcept {
-  for (std::uint32_t i = 0; i < cells.count; ++i) ++holders_[at(page, cells.first + i)];
+void GroupCells::hold(PageId page, CellRange cells, Holder holder) noexcept {
+  const auto index = static_cast<std::uint32_t>(page);
+  before_change(pages_[index]);
+  for (std::uint32_t cell = cells.first; cell < cells.first + cells.count; ++cell) {
+    pages_[index].evictable -= evictable(at(page, cell)) ? 1 : 0;
+    ++holders_[at(page, cell)];
+    if (holder == Holder::kSoft) ++soft_[at(page, cell)];
+    pages_[index].evictable += evictable(at(page, cell)) ? 1 : 0;
+  }
+  after_change(index);
 }
 
-bool GroupCells::release(PageId page, CellRange cells) noexcept {
+bool GroupCells::release(PageId page, CellRange cells, Holder holder) noexcept {
   const auto index = static_cast<std::uint32_t>(page);
   Page& entry = pages_[index];
+  before_change(entry);
   for (std::uint32_t cell = cells.first; cell < cells.first + cells.count; ++cell) {
-    if (--holders_[at(page, cell)] != 0) continue;
-    entry.free.insert(cell);
-    --entry.held;
-    ++free_cells_;
+    entry.evictable -= evictable(at(page, cell)) ? 1 : 0;
+    if (holder == Holder::kSoft) --soft_[at(page, cell)];
+    if (--holders_[at(page, cell)] == 0) {
+      entry.free.insert(cell);
+      --entry.held;
+    }
+    entry.evictable += evictable(at(page, cell)) ? 1 : 0;
   }
-  if (entry.held != 0) {
-    relist(index);
-    return false;
-  }
+  after_change(index);
+  return close_if_unheld(index);
+}
+
+bool GroupCells::close_if_unheld(std::uint32_t index) noexcept {
+  if (pages_[index].held != 0) return false;
   unlink(index);
-  free_cells_ -= page_cells_;
   unused_.push_back(index);
   return true;
+}
+
+void GroupCells::swap(CellAt a, CellAt b) noexcept {
+  const std::size_t first = at(a.page, a.cell);
+  const std::size_t second = at(b.page, b.cell);
+  const auto pages = {static_cast<std::uint32_t>(a.page), static_cast<std::uint32_t>(b.page)};
+  const bool one_page = a.page == b.page;
+  for (const std::uint32_t page : pages) {
+    before_change(pages_[page]);
+    if (one_page) break;
+  }
+  const int moved = (evictable(second) ? 1 : 0) - (evictable(first) ? 1 : 0);
+  pages_[static_cast<std::uint32_t>(a.page)].evictable += static_cast<std::uint32_t>(moved);
+  pages_[static_cast<std::uint32_t>(b.page)].evictable -= static_cast<std::uint32_t>(moved);
+  std::swap(holders_[first], holders_[second]);
+  std::swap(soft_[first], soft_[second]);
+  std::swap(positions_[first], positions_[second]);
+  for (const std::uint32_t page : pages) {
+    after_change(page);
+    if (one_page) break;
+  }
+}
+
+bool GroupCells::move(CellAt from, CellAt to, std::uint32_t count) noexcept {
+  // The two ranges do not overlap: those of `to` were free when they were taken. A cell that was taken has
+  // one firm holder and none that is soft, so an exchange and the release of that holder is the move.
+  for (std::uint32_t i = 0; i < count; ++i) swap({from.page, from.cell + i}, {to.page, to.cell + i});
+  return release(from.page, {from.cell, count}, Holder::kFirm);
 }
 
 std::uint32_t GroupCells::free_run_at(PageId page, std::uint32_t cell, std::uint32_t limit) const noexcept {
@@ -77,10 +145,11 @@ std::uint32_t GroupCells::free_run_at(PageId page, std::uint32_t cell, std::uint
   return cell >= end ? 0 : pages_[static_cast<std::uint32_t>(page)].free.run_at(cell, end);
 }
 
-std::optional<GroupCells::Hole> GroupCells::longest_hole() const noexcept {
+std::optional<GroupCells::Hole> GroupCells::longest_hole(std::optional<PageId> except) const noexcept {
   for (std::uint32_t length = page_cells_; length > 0; --length) {
-    if (by_hole_[length] == kNone) continue;
-    return Hole{PageId{by_hole_[length]}, pages_[by_hole_[length]].free.longest_run(page_cells_)};
+    std::uint32_t index = by_hole_[length];
+    if (index != kNone && except && PageId{index} == *except) index = pages_[index].next;
+    if (index != kNone) return Hole{PageId{index}, pages_[index].free.longest_run(page_cells_)};
   }
   return std::nullopt;
 }
@@ -112,31 +181,46 @@ void GroupCells::unlink(std::uint32_t index) noexcept {
 }
 
 Status GroupCells::check() const {
+  std::uint64_t free = 0;
   std::uint64_t holes = 0;
-  for (std::uint32_t index = 0; index < pages_.size(); ++index) KVASIR_TRY(check_page(index, holes));
-  if (holes != free_cells_) {
-    return fail(Outcome::kInternal,
-                "C3: " + std::to_string(holes) + " holes, counted " + std::to_string(free_cells_));
+  std::uint64_t evictable = 0;
+  std::uint32_t evictable_pages = 0;
+  for (std::uint32_t index = 0; index < pages_.size(); ++index) {
+    KVASIR_TRY(check_page(index));
+    const Page& page = pages_[index];
+    if (page.held == 0) continue;
+    const bool goes = page.held == page.evictable;
+    free += page.free.size();
+    evictable += page.evictable;
+    evictable_pages += goes ? 1 : 0;
+    holes += goes ? 0 : page.free.size() + page.evictable;
+  }
+  if (free != free_cells_) return fail(Outcome::kInternal, "C3: the holes are counted wrongly");
+  if (holes != holes_ || evictable != evictable_cells_ || evictable_pages != evictable_pages_) {
+    return fail(Outcome::kInternal, "C6: what can be evicted is counted wrongly");
   }
   return {};
 }
 
-Status GroupCells::check_page(std::uint32_t index, std::uint64_t& holes) const {
+Status GroupCells::check_page(std::uint32_t index) const {
   const Page& page = pages_[index];
   const auto broken = [&](const char* which) {
     return fail(Outcome::kInternal, std::string(which) + " is broken in page " + std::to_string(index));
   };
   std::uint32_t held = 0;
+  std::uint32_t soft_only = 0;
   for (std::uint32_t cell = 0; cell < page_cells_; ++cell) {
-    const bool is_held = holders_[at(PageId{index}, cell)] != 0;
+    const std::size_t place = at(PageId{index}, cell);
+    const bool is_held = holders_[place] != 0;
     held += is_held ? 1 : 0;
+    soft_only += evictable(place) ? 1 : 0;
+    if (soft_[place] > holders_[place]) return broken("C6");
     if (page.held != 0 && is_held == page.free.contains(cell)) return broken("C1");
   }
   if (held != page.held) return broken("C2");
-  if (held == 0) return page.longest_hole == 0 ? Status() : broken("C4");
-  holes += page.free.size();
-  if (page.longest_hole != page.free.longest_run(page_cells_).count) return broken("C4");
-  return {};
+  if (soft_only != page.evictable) return broken("C6");
+  const std::uint32_t longest = held == 0 ? 0 : page.free.longest_run(page_cells_).count;
+  return longest == page.longest_hole ? Status() : broken("C4");
 }
 
 }  // namespace kvasir::pages

@@ -1,15 +1,19 @@
-// Who holds which cells: page tables, the frames that all groups share, and tickets.
+// Who holds which cells: page tables, the frames that all groups share, tickets, edits, and the prefix index.
 //
 // A ticket is one atomic step. begin() computes the need over every group and reserves all of it, or answers
 // kNoSpace with the exact shortage having changed nothing. commit() installs the new cells and cannot fail; a
-// ticket destroyed without commit gives everything back.
+// ticket destroyed without commit gives everything back. An edit is a ticket of the same kind over one
+// conversation's spans.
 //
 // Invariants (docs/invariants.md)
 //   S1  Free frames and the frames of used pages are all frames, each once.
-//   S2  A table's runs are in order of ordinals and cover [0, length) without a gap, the same length in every
-//   group. S3  A cell's holders are the tables whose runs contain it and the open tickets that reserved it.
+//   S2  A table's spans are in order of ordinals and cover [0, length) without a gap, the same length in
+//   every group. S3  A cell's firm holders are the tables whose spans contain it, the open tickets that
+//   reserved it and an open
+//       compaction that copies it; its soft holders are the blocks of the index.
 //   S4  A ticket's cells belong to it alone until commit.
 //   S5  commit() and the end of a ticket allocate nothing and cannot fail.
+//   S6  What is promised fits: frames for all promised cells are free or evictable.
 #pragma once
 
 #include <cstdint>
@@ -19,50 +23,36 @@
 #include <vector>
 
 #include "kvasir/result.h"
+#include "kvasir/token.h"
 #include "pages/group_cells.h"
+#include "pages/page_table.h"
+#include "pages/prefix_index.h"
+#include "pages/ticket.h"
 #include "pages/types.h"
 
 namespace kvasir::pages {
 
-class PageStore;
+class Compaction;
 
-// One line of a plan: this conversation is to grow by `count` cells in every group. A table appears once in a
-// plan.
-struct Growth {
-  TableId table{};
-  std::uint64_t count = 0;
+// Space as one consistent snapshot, in tokens (cells that every group needs together).
+struct SpaceReport {
+  std::uint64_t free = 0;      // the longest prompt that a new conversation could take now as one unit
+  std::uint64_t promised = 0;  // reserved for conversations and not yet used
+  std::uint64_t frames = 0;    // of the arena
+  std::uint64_t frames_free = 0;
+  std::uint64_t held_cells = 0;       // over all groups
+  std::uint64_t evictable_cells = 0;  // of them held by the index alone
+  std::uint64_t hole_cells = 0;       // free cells of used pages
+  double fragmentation =
+      0;  // 0: every conversation lies in as few spans as its length allows; towards 1: in many
 };
 
-// The reservation of one step. Move-only; must not outlive its store.
-class Ticket {
- public:
-  Ticket(Ticket&& other) noexcept;
-  Ticket& operator=(Ticket&&) = delete;
-  ~Ticket();
-
-  // The plan it was made for.
-  [[nodiscard]] std::span<const Growth> plan() const noexcept { return plan_; }
-
-  // The new cells of plan line `line` in group `group`, in order of ordinals.
-  [[nodiscard]] std::span<const Run> new_runs(std::size_t line, std::size_t group) const noexcept;
-
-  // Takes plan line `line` out: its cells go back now, the other lines are unchanged. Its accepted count is 0
-  // from here.
-  void withdraw(std::size_t line) noexcept;
-
-  // Installs, for each line, the first accepted[line] of its new cells (at most its count); the rest go back.
-  // The ticket is then closed.
-  void commit(std::span<const std::uint64_t> accepted) noexcept;
-
- private:
-  friend class PageStore;
-  explicit Ticket(PageStore& store) : store_(&store) {}
-
-  void release_line(std::size_t line, std::uint64_t keep) noexcept;
-
-  PageStore* store_;
-  std::vector<Growth> plan_;
-  std::vector<std::vector<Run>> runs_;  // [line * groups + group]
+// What one conversation holds, in cells over all groups.
+struct Holdings {
+  std::uint64_t own = 0;     // of which it is the only firm holder
+  std::uint64_t shared = 0;  // with others
+  std::uint64_t spans = 0;
+  std::uint64_t promised = 0;  // tokens
 };
 
 // Not thread-safe: its owner serializes every call, also those on its tickets.
@@ -80,19 +70,58 @@ class PageStore {
   // Gives all of a conversation's cells back and ends its id. It must be in no open ticket.
   void close(TableId table) noexcept;
 
-  // Reserves all that `plan` needs. kNoSpace names what is wanted and available, in tokens; kInvalidArgument
-  // for a table twice or a count of 0; kOutOfMemory. On error nothing has changed.
+  // A new conversation that shares every committed cell of `table`: counts are raised, nothing is copied.
+  // kOutOfMemory.
+  [[nodiscard]] Result<TableId> fork(TableId table);
+
+  // Reserves all that `plan` needs, evicting from the index as much as that takes. kNoSpace names what is
+  // wanted and available, in tokens; kInvalidArgument for a table twice or a count of 0; kOutOfMemory. On
+  // error nothing has changed but, for kOutOfMemory, what the index holds.
   [[nodiscard]] Result<Ticket> begin(std::span<const Growth> plan);
+
+  // Plans an edit: the operations apply one after another to the conversation as the one before left it, all
+  // at once at commit. kInvalidArgument for a range outside the conversation, a divisor of 0, or a position
+  // that would leave [0, kPositionMax]; kNoSpace where keys must be rewritten and there is no room;
+  // kOutOfMemory.
+  [[nodiscard]] Result<EditTicket> begin_edit(TableId table, std::span<const EditOperation> operations);
+
+  // Lets two committed cells of a conversation change places in the pool, in every group; all who hold them
+  // follow. Answers the exchanges of bytes that the caller must do before anything else. kInvalidArgument for
+  // an ordinal outside the conversation; kOutOfMemory, with nothing changed.
+  [[nodiscard]] Result<std::vector<SwapCells>> swap(TableId table, std::uint64_t a, std::uint64_t b);
+
+  // Promises that `count` more tokens of this conversation will fit, in place of what was promised before.
+  // kNoSpace as begin(). Its own growth uses the promise up.
+  [[nodiscard]] Status promise(TableId table, std::uint64_t count);
+
+  // Whether `count` more tokens of a conversation fit now: what is promised to others stays so.
+  [[nodiscard]] bool fits(TableId table, std::uint64_t count) const noexcept;
+
+  // Enters all complete blocks of a conversation's clean cells into the index. `tokens` are all its committed
+  // ones. Where memory is short some stay out.
+  void remember(TableId table, std::span<const Token> tokens, std::uint64_t salt) noexcept;
+
+  // Gives an empty conversation the longest beginning of `tokens` that the index holds, at most `limit`
+  // tokens; answers how many. What this turns from evictable into held must fit, else fewer. kOutOfMemory,
+  // with nothing changed.
+  [[nodiscard]] Result<std::uint64_t> adopt(TableId table, std::span<const Token> tokens, std::uint64_t limit,
+                                            std::uint64_t salt);
+
+  // Empties the index.
+  void forget() noexcept;
 
   // Cells that a conversation holds.
   [[nodiscard]] std::uint64_t length(TableId table) const noexcept { return entry(table).length; }
 
-  // Its runs in a group, in order of ordinals. Valid until the next call that is not const.
+  // Its spans in a group, in order of ordinals. Valid until the next call that is not const.
   [[nodiscard]] std::span<const Run> runs(TableId table, std::size_t group) const noexcept {
-    return entry(table).runs[group];
+    return entry(table).cells[group].runs();
   }
 
-  // The frame of a page for the group's layer number `layer`.
+  // The logical position that the next token of a conversation gets.
+  [[nodiscard]] std::int64_t next_position(TableId table) const noexcept;
+
+  // The frame of a page for the group's layer number `layer`; the storage position of a cell.
   [[nodiscard]] FrameId frame(std::size_t group, PageId page, std::uint32_t layer) const noexcept {
     return groups_[group].frames(page)[layer];
   }
@@ -100,24 +129,36 @@ class PageStore {
     return groups_[group].position(page, cell);
   }
 
-  // The longest prompt that a new conversation could take now as one unit.
   [[nodiscard]] std::uint64_t tokens_free() const noexcept;
+  [[nodiscard]] SpaceReport space() const noexcept;
+  [[nodiscard]] Holdings holdings(TableId table) const noexcept;
+  [[nodiscard]] const PrefixCounters& prefix_counters() const noexcept { return index_.counters(); }
+  [[nodiscard]] std::size_t prefix_blocks() const noexcept { return index_.size(); }
 
   [[nodiscard]] std::uint32_t page_cells() const noexcept { return spec_.page_cells; }
   [[nodiscard]] std::size_t group_count() const noexcept { return groups_.size(); }
   [[nodiscard]] std::uint32_t frames_free() const noexcept {
     return static_cast<std::uint32_t>(free_frames_.size());
   }
+  [[nodiscard]] const GroupCells& group(std::size_t index) const noexcept { return groups_[index]; }
 
-  // Every invariant, for tests; not while a ticket is open. kInternal names the broken one.
+  // Every invariant, for tests; while a ticket is open its cells have one holder more than S3 finds, so not
+  // then. kInternal names the broken one.
   [[nodiscard]] Status check() const;
 
  private:
   friend class Ticket;
+  friend class EditTicket;
+  friend class Compaction;
+
+  static constexpr std::uint64_t kAllClean = UINT64_MAX;
 
   struct Table {
-    std::vector<std::vector<Run>> runs;  // [group]
+    std::vector<PageTable> cells;  // [group]
     std::uint64_t length = 0;
+    std::uint64_t promised = 0;             // tokens
+    std::uint64_t first_dirty = kAllClean;  // no cell from this ordinal on may enter the index
+    std::uint64_t remembered = 0;           // tokens offered to the index
     bool open = false;
   };
 
@@ -126,24 +167,55 @@ class PageStore {
     return tables_[static_cast<std::size_t>(table)];
   }
   [[nodiscard]] Table& entry(TableId table) noexcept { return tables_[static_cast<std::size_t>(table)]; }
-
   [[nodiscard]] Status check_plan(std::span<const Growth> plan) const;
-  // Frames that `cells` new cells in a group need at least, holes used first.
-  [[nodiscard]] std::uint64_t frames_needed(const GroupCells& group, std::uint64_t cells) const noexcept;
+
+  // Space: frames that `cells` more cells of every group need, holes used first; and those to be had.
   [[nodiscard]] std::uint64_t frames_needed(std::uint64_t cells) const noexcept;
+  [[nodiscard]] std::uint64_t frames_needed_without_eviction(const GroupCells& group,
+                                                             std::uint64_t cells) const noexcept;
+  [[nodiscard]] std::uint64_t frames_to_be_had() const noexcept;
+  [[nodiscard]] std::uint64_t promised_but(TableId table) const noexcept;
+  [[nodiscard]] std::uint64_t largest_fitting(std::uint64_t beside) const noexcept;
+  [[nodiscard]] std::uint64_t need_of(std::span<const Growth> plan) const noexcept;
+  [[nodiscard]] Status admit(std::uint64_t wanted, std::uint64_t beside);
+  void make_room(std::uint64_t cells) noexcept;
+  void evict(PrefixIndex::BlockId block) noexcept;
+
+  // Taking and giving back.
   void reserve(Ticket& ticket);
   void reserve_line(Ticket& ticket, std::size_t line, std::size_t group, std::uint64_t& fresh_pages);
-  [[nodiscard]] Run take_some(std::size_t group, const Run* predecessor, std::uint64_t ordinal,
+  [[nodiscard]] std::uint64_t fresh_pages(std::size_t group, std::uint64_t cells) const noexcept;
+  [[nodiscard]] Run take_some(std::size_t group, const Run* predecessor, std::uint64_t position,
                               std::uint64_t wanted, std::uint64_t& fresh_pages) noexcept;
-  void release(std::size_t group, PageId page, CellRange cells) noexcept;
-  void install(TableId table, std::size_t group, std::span<const Run> runs) noexcept;
-  [[nodiscard]] Status check_tables(std::vector<std::vector<std::uint32_t>>& holders) const;
+  void release(std::size_t group, PageId page, CellRange cells, Holder holder) noexcept;
+  void release(std::size_t group, std::span<const Run> runs, Holder holder) noexcept;
+  void hold(std::size_t group, std::span<const Run> runs, Holder holder) noexcept;
+  void give_frames_back(std::size_t group, PageId page) noexcept;
+
+  [[nodiscard]] Status plan_operation(EditTicket& ticket, const EditOperation& operation);
+  [[nodiscard]] Status check_positions(const EditTicket& ticket, const EditOperation& operation) const;
+  void plan_divide(EditTicket& ticket, const EditOperation& operation);
+
+  // Every list of spans that names cells of a group: tables and index blocks.
+  template <class Visit>
+  void visit_holders(std::size_t group, const Visit& visit) {
+    for (Table& table : tables_) {
+      if (table.open) visit(table.cells[group]);
+    }
+    for (const PrefixIndex::BlockId block : index_.blocks()) visit(index_.cells(block)[group]);
+  }
+
+  [[nodiscard]] Status check_holders(std::size_t group) const;
+  [[nodiscard]] std::uint64_t count_spans(std::uint64_t& fewest) const noexcept;
 
   StoreSpec spec_;
   std::vector<GroupCells> groups_;
   std::vector<FrameId> free_frames_;  // a stack
   std::vector<Table> tables_;
   std::vector<TableId> closed_;  // ids to use again
+  PrefixIndex index_;
+  std::uint64_t promised_ = 0;        // over all tables
+  Compaction* compaction_ = nullptr;  // an open one
 };
 
 }  // namespace kvasir::pages

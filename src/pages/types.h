@@ -33,14 +33,40 @@ struct StoreSpec {
   std::vector<GroupSpec> groups;
 };
 
-// Cells side by side in one page that follow one another in a conversation.
+// A span: cells side by side in one page as one conversation sees them.
 struct Run {
   PageId page{};
   std::uint32_t cell = 0;     // first cell in the page
   std::uint32_t count = 0;    // cells
   std::uint64_t ordinal = 0;  // of the first cell in its conversation
+  std::int64_t shift = 0;     // logical position - storage position of every cell
 
+  [[nodiscard]] std::uint64_t end() const noexcept { return ordinal + count; }
   friend bool operator==(const Run&, const Run&) = default;
 };
+
+// A cell, and a number of cells side by side in one page.
+struct CellAt {
+  PageId page{};
+  std::uint32_t cell = 0;
+
+  friend bool operator==(const CellAt&, const CellAt&) = default;
+};
+
+// What is to be done to bytes, in every layer of a group. The page store plans these; the owner of the bytes
+// performs them before the edit that planned them is committed.
+struct CopyCells {
+  std::uint32_t group = 0;
+  CellAt from;
+  CellAt to;
+  std::uint32_t count = 0;
+};
+struct RotateCells {
+  CopyCells cells;
+  std::vector<std::int64_t> turns;  // for each cell: new storage position - old one
+};
+
+// The largest logical position. Angles stay exact below it.
+inline constexpr std::int64_t kPositionMax = (std::int64_t{1} << 30) - 1;
 
 }  // namespace kvasir::pages

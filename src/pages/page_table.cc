@@ -1,0 +1,145 @@
+#include "pages/page_table.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace kvasir::pages {
+namespace {
+
+bool joins(const Run& left, const Run& right) {
+  return left.page == right.page && left.cell + left.count == right.cell && left.shift == right.shift;
+}
+
+}  // namespace
+
+const Run& PageTable::at(std::uint64_t ordinal) const noexcept {
+  const auto behind = std::ranges::upper_bound(runs_, ordinal, {}, &Run::ordinal);
+  return *(behind - 1);
+}
+
+CellAt PageTable::cell_at(std::uint64_t ordinal) const noexcept {
+  const Run& run = at(ordinal);
+  return {run.page, run.cell + static_cast<std::uint32_t>(ordinal - run.ordinal)};
+}
+
+void PageTable::reserve(std::size_t more) {
+  const std::size_t wanted = runs_.size() + more;
+  // Geometric, so that a long generation does not move the table at every page.
+  if (wanted > runs_.capacity()) runs_.reserve(std::max(wanted, runs_.capacity() * 2));
+}
+
+void PageTable::append(Run run) {
+  run.ordinal = length();
+  if (!runs_.empty() && joins(runs_.back(), run)) {
+    runs_.back().count += run.count;
+  } else {
+    runs_.push_back(run);
+  }
+}
+
+void PageTable::remove(std::uint64_t first, std::uint64_t count, std::vector<Run>& removed) {
+  if (count == 0) return;
+  const std::size_t begin = split(first);
+  const std::size_t end = split(first + count);
+  const auto from = runs_.begin() + static_cast<std::ptrdiff_t>(begin);
+  const auto to = runs_.begin() + static_cast<std::ptrdiff_t>(end);
+  removed.insert(removed.end(), from, to);
+  runs_.erase(from, to);
+  rebuild();
+}
+
+void PageTable::shift(std::uint64_t first, std::uint64_t count, std::int64_t delta) {
+  if (count == 0) return;
+  const std::size_t begin = split(first);
+  const std::size_t end = split(first + count);
+  for (std::size_t i = begin; i < end; ++i) runs_[i].shift += delta;
+  rebuild();
+}
+
+void PageTable::replace(std::uint64_t first, std::span<const Run> with, std::vector<Run>& replaced) {
+  std::uint64_t count = 0;
+  for (const Run& run : with) count += run.count;
+  if (count == 0) return;
+  const std::size_t begin = split(first);
+  const std::size_t end = split(first + count);
+  const auto from = runs_.begin() + static_cast<std::ptrdiff_t>(begin);
+  const auto to = runs_.begin() + static_cast<std::ptrdiff_t>(end);
+  replaced.insert(replaced.end(), from, to);
+  const auto at = runs_.erase(from, to);
+  runs_.insert(at, with.begin(), with.end());
+  rebuild();
+}
+
+bool PageTable::names_any(CellAt from, std::uint32_t count) const noexcept {
+  return std::ranges::any_of(runs_, [&](const Run& run) {
+    return run.page == from.page && run.cell < from.cell + count && from.cell < run.cell + run.count;
+  });
+}
+
+PageTable PageTable::moved(CellAt from, CellAt to, std::uint32_t count) const {
+  PageTable result;
+  result.runs_.reserve(runs_.size() + 2);
+  for (Run run : runs_) {
+    const std::uint32_t first = std::max(run.cell, from.cell);
+    const std::uint32_t last = std::min(run.cell + run.count, from.cell + count);
+    if (run.page != from.page || first >= last) {
+      result.append(run);
+      continue;
+    }
+    // What lies before the moved cells, they themselves, and what lies behind.
+    const Run parts[] = {{run.page, run.cell, first - run.cell, 0, run.shift},
+                         {to.page, to.cell + (first - from.cell), last - first, 0, run.shift},
+                         {run.page, last, run.cell + run.count - last, 0, run.shift}};
+    for (const Run& part : parts) {
+      if (part.count > 0) result.append(part);
+    }
+  }
+  return result;
+}
+
+PageTable PageTable::exchanged(CellAt a, CellAt b) const {
+  PageTable result;
+  for (const Run& run : runs_) {
+    for (std::uint32_t cell = run.cell; cell < run.cell + run.count; ++cell) {
+      CellAt at{run.page, cell};
+      if (at == a) {
+        at = b;
+      } else if (at == b) {
+        at = a;
+      }
+      result.append({at.page, at.cell, 1, 0, run.shift});
+    }
+  }
+  return result;
+}
+
+std::size_t PageTable::split(std::uint64_t ordinal) {
+  if (ordinal >= length()) return runs_.size();
+  const auto index = static_cast<std::size_t>(&at(ordinal) - runs_.data());
+  if (runs_[index].ordinal == ordinal) return index;
+  Run right = runs_[index];
+  const auto left_count = static_cast<std::uint32_t>(ordinal - right.ordinal);
+  right.cell += left_count;
+  right.count -= left_count;
+  right.ordinal = ordinal;
+  runs_[index].count = left_count;
+  runs_.insert(runs_.begin() + static_cast<std::ptrdiff_t>(index + 1), right);
+  return index + 1;
+}
+
+void PageTable::rebuild() {
+  std::size_t kept = 0;
+  std::uint64_t ordinal = 0;
+  for (Run run : runs_) {
+    run.ordinal = ordinal;
+    ordinal += run.count;
+    if (kept > 0 && joins(runs_[kept - 1], run)) {
+      runs_[kept - 1].count += run.count;
+    } else {
+      runs_[kept++] = run;
+    }
+  }
+  runs_.resize(kept);
+}
+
+}  // namespace kvasir::pages

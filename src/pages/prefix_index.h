@@ -1,0 +1,95 @@
+// Which committed cells hold which beginnings: blocks of one page's tokens in a tree, found by their tokens.
+//
+// A block is known by the chain of all tokens before and in it, and by a salt. A hash only finds it; the
+// tokens decide.
+//
+// Invariants (docs/invariants.md)
+//   I1  A block's parent is in the index as long as the block is.
+//   I2  A parent is more recently used than its children, so the least recently used block has none.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "kvasir/token.h"
+#include "pages/page_table.h"
+#include "pages/types.h"
+
+namespace kvasir::pages {
+
+// Counters since the index was made.
+struct PrefixCounters {
+  std::uint64_t lookups = 0;       // beginnings that were looked up
+  std::uint64_t hits = 0;          // of them found at least in part
+  std::uint64_t tokens_found = 0;  // tokens that need not be computed
+  std::uint64_t evictions = 0;     // blocks given up
+};
+
+// Counts no cells: the page store holds them for it. Not thread-safe. May throw std::bad_alloc where it says
+// so.
+class PrefixIndex {
+ public:
+  using BlockId = std::uint32_t;
+  static constexpr BlockId kRoot = UINT32_MAX;  // the empty beginning
+
+  // The block of `tokens` behind `parent`, if it is known. `salt` counts behind the root alone.
+  [[nodiscard]] std::optional<BlockId> find(BlockId parent, std::uint64_t salt,
+                                            std::span<const Token> tokens) const noexcept;
+
+  // Adds a block that find() does not know, with its cells in each group. Throws std::bad_alloc, having
+  // changed nothing.
+  BlockId insert(BlockId parent, std::uint64_t salt, std::span<const Token> tokens,
+                 std::vector<PageTable> cells);
+
+  // Marks the block and all before it as just used (I2).
+  void touch(BlockId block) noexcept;
+
+  // The least recently used block; nothing where the index is empty.
+  [[nodiscard]] std::optional<BlockId> oldest() const noexcept;
+
+  // Takes a block without children out. Its cells are the caller's to release.
+  [[nodiscard]] std::vector<PageTable> erase(BlockId block) noexcept;
+
+  [[nodiscard]] std::span<const PageTable> cells(BlockId block) const noexcept {
+    return blocks_[block].cells;
+  }
+  [[nodiscard]] std::span<PageTable> cells(BlockId block) noexcept { return blocks_[block].cells; }
+
+  // Every block in the index, for whoever must visit all holders of cells.
+  [[nodiscard]] std::vector<BlockId> blocks() const;
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] PrefixCounters& counters() noexcept { return counters_; }
+  [[nodiscard]] const PrefixCounters& counters() const noexcept { return counters_; }
+
+ private:
+  struct Block {
+    BlockId parent = kRoot;
+    std::uint32_t children = 0;
+    std::uint64_t salt = 0;
+    std::uint64_t hash = 0;
+    std::vector<Token> tokens;
+    std::vector<PageTable> cells;  // [group]
+    BlockId newer = kRoot;
+    BlockId older = kRoot;
+    BlockId same_hash = kRoot;  // the next block whose hash is the same
+    bool used = false;
+  };
+
+  [[nodiscard]] std::uint64_t hash_of(BlockId parent, std::uint64_t salt,
+                                      std::span<const Token> tokens) const noexcept;
+  void link_newest(BlockId block) noexcept;
+  void unlink(BlockId block) noexcept;
+
+  std::vector<Block> blocks_;
+  std::vector<BlockId> unused_;
+  std::unordered_map<std::uint64_t, BlockId> by_hash_;
+  BlockId newest_ = kRoot;
+  BlockId oldest_ = kRoot;
+  std::size_t size_ = 0;
+  PrefixCounters counters_;
+};
+
+}  // namespace kvasir::pages

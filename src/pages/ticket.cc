@@ -1,0 +1,196 @@
+// A step's reservation: from the plan to commit or back.
+
+#include "pages/ticket.h"
+
+#include <algorithm>
+#include <array>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "base/try.h"
+#include "pages/page_store.h"
+
+namespace kvasir::pages {
+namespace {
+
+constexpr std::uint32_t kLayersMax = 4096;
+
+}  // namespace
+
+Ticket::Ticket(Ticket&& other) noexcept
+    : store_(std::exchange(other.store_, nullptr)),
+      plan_(std::move(other.plan_)),
+      runs_(std::move(other.runs_)) {}
+
+Ticket::~Ticket() {
+  if (store_ == nullptr) return;
+  for (std::size_t line = 0; line < plan_.size(); ++line) release_line(line, 0);
+}
+
+std::span<const Run> Ticket::new_runs(std::size_t line, std::size_t group) const noexcept {
+  return runs_[line * store_->group_count() + group];
+}
+
+void Ticket::withdraw(std::size_t line) noexcept {
+  release_line(line, 0);
+}
+
+// Gives back the line's cells behind the first `keep`; the runs then hold what is kept.
+void Ticket::release_line(std::size_t line, std::uint64_t keep) noexcept {
+  for (std::size_t group = 0; group < store_->group_count(); ++group) {
+    std::vector<Run>& runs = runs_[line * store_->group_count() + group];
+    std::uint64_t left = keep;
+    for (Run& run : runs) {
+      const auto stay = static_cast<std::uint32_t>(std::min<std::uint64_t>(run.count, left));
+      if (stay < run.count) {
+        store_->release(group, run.page, {run.cell + stay, run.count - stay}, Holder::kFirm);
+      }
+      run.count = stay;
+      left -= stay;
+    }
+    while (!runs.empty() && runs.back().count == 0) runs.pop_back();
+  }
+}
+
+void Ticket::commit(std::span<const std::uint64_t> accepted) noexcept {
+  for (std::size_t line = 0; line < plan_.size(); ++line) {
+    release_line(line, accepted[line]);
+    PageStore::Table& table = store_->entry(plan_[line].table);
+    for (std::size_t group = 0; group < store_->group_count(); ++group) {
+      for (const Run& run : new_runs(line, group)) table.cells[group].append(run);
+    }
+    const std::uint64_t length = table.cells.front().length();
+    const std::uint64_t used = std::min(table.promised, length - table.length);
+    table.promised -= used;
+    store_->promised_ -= used;
+    table.length = length;
+  }
+  store_ = nullptr;
+}
+
+Status PageStore::check_plan(std::span<const Growth> plan) const {
+  for (std::size_t line = 0; line < plan.size(); ++line) {
+    const auto index = static_cast<std::size_t>(plan[line].table);
+    if (index >= tables_.size() || !tables_[index].open) {
+      return fail(Outcome::kInvalidArgument, "a plan names a conversation that is not open");
+    }
+    if (plan[line].count == 0) return fail(Outcome::kInvalidArgument, "a plan line grows by no cell");
+    for (std::size_t other = 0; other < line; ++other) {
+      if (plan[other].table == plan[line].table) {
+        return fail(Outcome::kInvalidArgument, "a plan names a conversation twice");
+      }
+    }
+  }
+  return {};
+}
+
+// Cells that a plan takes, and what remains promised to its conversations beyond that.
+std::uint64_t PageStore::need_of(std::span<const Growth> plan) const noexcept {
+  std::uint64_t need = 0;
+  for (const Growth& growth : plan)
+    need += std::min<std::uint64_t>(std::max(growth.count, entry(growth.table).promised), kPositionMax);
+  return need;
+}
+
+Result<Ticket> PageStore::begin(std::span<const Growth> plan) {
+  KVASIR_TRY(check_plan(plan));
+  std::uint64_t others = promised_;
+  std::uint64_t cells = 0;
+  for (const Growth& growth : plan) {
+    others -= entry(growth.table).promised;
+    cells += std::min<std::uint64_t>(growth.count, kPositionMax);
+  }
+  KVASIR_TRY(admit(need_of(plan), others));
+  try {
+    Ticket ticket(*this);
+    ticket.runs_.resize(plan.size() * groups_.size());
+    ticket.plan_.assign(plan.begin(), plan.end());
+    make_room(cells);
+    reserve(ticket);
+    return ticket;
+  } catch (const std::bad_alloc&) {
+    // The ticket's end has given back what it had taken by then.
+    return fail(Outcome::kOutOfMemory, "no memory for a ticket");
+  }
+}
+
+void PageStore::reserve(Ticket& ticket) {
+  std::uint64_t cells = 0;
+  for (const Growth& growth : ticket.plan_) cells += growth.count;
+  for (std::size_t group = 0; group < groups_.size(); ++group) {
+    std::uint64_t pages = fresh_pages(group, cells);
+    for (std::size_t line = 0; line < ticket.plan_.size(); ++line) reserve_line(ticket, line, group, pages);
+  }
+}
+
+// Pages that a group may open for `cells` cells. Fresh pages are preferred to holes only with frames left
+// over after the least need of the groups behind this one.
+std::uint64_t PageStore::fresh_pages(std::size_t group, std::uint64_t cells) const noexcept {
+  std::uint64_t kept_back = 0;
+  for (std::size_t later = group + 1; later < groups_.size(); ++later) {
+    kept_back += frames_needed_without_eviction(groups_[later], cells);
+  }
+  return (free_frames_.size() - kept_back) / groups_[group].layers();
+}
+
+void PageStore::reserve_line(Ticket& ticket, std::size_t line, std::size_t group, std::uint64_t& pages) {
+  std::vector<Run>& taken = ticket.runs_[line * groups_.size() + group];
+  PageTable& table = entry(ticket.plan_[line].table).cells[group];
+  Run before = table.empty() ? Run{} : table.runs().back();
+  bool any_before = !table.empty();
+  std::uint64_t ordinal = table.length();
+  std::uint64_t left = ticket.plan_[line].count;
+  while (left > 0) {
+    // Places for the run here and, at commit, in the table come first (S5): a failed allocation takes
+    // nothing.
+    if (taken.size() == taken.capacity()) taken.reserve(std::max<std::size_t>(8, taken.size() * 2));
+    table.reserve(taken.size() + 1);
+    // A new cell's storage position goes on from its predecessor's, so it has the same shift.
+    const std::uint64_t position =
+        any_before ? groups_[group].position(before.page, before.cell + before.count - 1) + 1 : 0;
+    Run run = take_some(group, any_before ? &before : nullptr, position, left, pages);
+    run.ordinal = ordinal;
+    run.shift = before.shift;
+    taken.push_back(run);
+    before = run;
+    any_before = true;
+    ordinal += run.count;
+    left -= run.count;
+  }
+}
+
+// Takes up to `wanted` cells that lie side by side: those behind the predecessor, else a fresh page's, else
+// the longest hole's. There is room: whoever calls has asked admit().
+Run PageStore::take_some(std::size_t group, const Run* predecessor, std::uint64_t position,
+                         std::uint64_t wanted, std::uint64_t& pages) noexcept {
+  GroupCells& cells = groups_[group];
+  const auto limit = static_cast<std::uint32_t>(std::min<std::uint64_t>(wanted, spec_.page_cells));
+  Run run;
+  if (predecessor != nullptr) {
+    run.page = predecessor->page;
+    run.cell = predecessor->cell + predecessor->count;
+    run.count = cells.free_run_at(run.page, run.cell, limit);
+  }
+  if (run.count == 0 && pages > 0) {
+    --pages;
+    std::array<FrameId, kLayersMax> frames;
+    for (std::uint32_t layer = 0; layer < cells.layers(); ++layer) {
+      frames[layer] = free_frames_.back();
+      free_frames_.pop_back();
+    }
+    run.page = cells.open_page(std::span(frames).first(cells.layers()));
+    run.cell = 0;
+    run.count = limit;
+  }
+  if (run.count == 0) {
+    const GroupCells::Hole hole = *cells.longest_hole();
+    run.page = hole.page;
+    run.cell = hole.cells.first;
+    run.count = std::min(limit, hole.cells.count);
+  }
+  cells.take(run.page, {run.cell, run.count}, position);
+  return run;
+}
+
+}  // namespace kvasir::pages
