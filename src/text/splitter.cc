@@ -70,8 +70,7 @@ struct Splitter::Pattern {
       const int found = pcre2_match(code.get(), subject, piece.size(), at, PCRE2_NO_UTF_CHECK,
                                     scratch.data.get(), scratch.context.get());
       if (found == PCRE2_ERROR_NOMATCH) break;
-      if (found == PCRE2_ERROR_NOMEMORY)
-        return fail(Outcome::kOutOfMemory, "no memory to split the text into words");
+      if (found == PCRE2_ERROR_NOMEMORY) throw std::bad_alloc();
       const PCRE2_SIZE* range = pcre2_get_ovector_pointer(scratch.data.get());
       if (found < 0 || range[1] <= range[0]) {
         return fail(Outcome::kInternal, "splitting the text into words gave up at byte " +

@@ -25,7 +25,7 @@ class Splitter {
 
   // Where each word of `text` ends, ascending; the last ends where the text does. No word is empty. `text` is
   // any bytes below 4 GiB: what is not UTF-8 is cut off before the patterns see it, each stretch of it a
-  // word. kInternal where a pattern gives up, kOutOfMemory. May throw std::bad_alloc.
+  // word. kInternal where a pattern gives up. May throw std::bad_alloc.
   [[nodiscard]] Result<std::vector<std::uint32_t>> split(std::string_view text) const;
 
  private:

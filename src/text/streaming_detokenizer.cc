@@ -61,7 +61,7 @@ Result<std::string> StreamingDetokenizer::feed(Token id) {
     at_start_ = false;
     return text;
   } catch (const std::bad_alloc&) {
-    return fail(Outcome::kOutOfMemory, "no memory for the text of a token");
+    return fail(Outcome::kOutOfMemory, "out of memory");
   }
 }
 

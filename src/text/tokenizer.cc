@@ -14,15 +14,16 @@
 namespace kvasir::text {
 namespace {
 
-// Runs `work`, whose exceptions are those of memory that is not there.
+// Runs `work`, whose exceptions are those of memory that is not there. The message is short enough to need
+// none.
 template <class Work>
 auto within_memory(Work&& work) -> decltype(work()) {
   try {
     return work();
   } catch (const std::bad_alloc&) {
-    return fail(Outcome::kOutOfMemory, "no memory for the tokens");
+    return fail(Outcome::kOutOfMemory, "out of memory");
   } catch (const std::length_error&) {
-    return fail(Outcome::kOutOfMemory, "no memory holds so many tokens");
+    return fail(Outcome::kOutOfMemory, "out of memory");
   }
 }
 
@@ -94,13 +95,13 @@ Result<std::unique_ptr<const Tokenizer>> Tokenizer::load(const gguf::File& file)
 
 Result<std::vector<Token>> Tokenizer::tokenize(std::string_view text, const TokenizeOptions& options,
                                                std::uint64_t* left_out) const {
-  if (text.size() > kMaxTextBytes) {
-    return fail(Outcome::kInvalidArgument,
-                "the text has " + std::to_string(text.size()) + " bytes; one call takes " +
-                    std::to_string(kMaxTextBytes) + " at most",
-                {.wanted = text.size(), .available = {}, .limit = kMaxTextBytes, .setting = {}});
-  }
   return within_memory([&]() -> Result<std::vector<Token>> {
+    if (text.size() > kMaxTextBytes) {
+      return fail(Outcome::kInvalidArgument,
+                  "the text has " + std::to_string(text.size()) + " bytes; one call takes " +
+                      std::to_string(kMaxTextBytes) + " at most",
+                  {.wanted = text.size(), .available = {}, .limit = kMaxTextBytes, .setting = {}});
+    }
     KVASIR_ASSIGN(TokenizedText tokenized, parts_->tokenize(text, options));
     if (left_out != nullptr) *left_out = tokenized.left_out;
     return std::move(tokenized.ids);
@@ -123,7 +124,7 @@ Result<std::string> Tokenizer::detokenize(std::span<const Token> ids,
 }
 
 Result<std::string_view> Tokenizer::piece(Token id) const {
-  return parts_->piece(id);
+  return within_memory([&] { return parts_->piece(id); });
 }
 
 std::uint32_t Tokenizer::size() const noexcept {

@@ -22,7 +22,7 @@
 namespace kvasir::text {
 
 // The longest text one call takes, in bytes.
-inline constexpr std::size_t kMaxTextBytes = std::size_t{1} << 30;
+inline constexpr std::size_t kMaxTextBytes = std::size_t{1} << 28;
 
 struct TokenizeOptions {
   bool add_begin_end = false;  // the begin and end tokens, wherever the vocabulary asks for them

@@ -1,4 +1,5 @@
-// RWKV's world vocabularies: cases derived by hand, and a naive twin. There are no recorded ids for this kind.
+// RWKV's world vocabularies: cases derived by hand, and a naive twin. There are no recorded ids for this
+// kind.
 
 #include "text/longest_match.h"
 

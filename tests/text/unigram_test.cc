@@ -1,4 +1,5 @@
-// Unigram vocabularies (T5): cases derived by hand, and a brute-force twin. There are no recorded ids for this kind.
+// Unigram vocabularies (T5): cases derived by hand, and a brute-force twin. There are no recorded ids for
+// this kind.
 
 #include <gtest/gtest.h>
 
@@ -78,8 +79,8 @@ TEST(Unigram, EndsATextAndPrefersWhatUsersAdded) {
   EXPECT_FALSE(tokenizer->adds_begin());
 }
 
-// The naive twin: the best of all spellings, first of equals in the order the product prefers (longer steps lose to
-// earlier ones only by score, so scores here are all different).
+// The naive twin: the best of all spellings, first of equals in the order the product prefers (longer steps
+// lose to earlier ones only by score, so scores here are all different).
 struct Best {
   double score = -std::numeric_limits<double>::infinity();
   Ids ids;
@@ -122,8 +123,8 @@ TEST(Unigram, SpellsAsABruteForceTwinDoesOverRandomVocabulariesAndTexts) {
   }
 }
 
-// A double-array trie made by hand. Units as darts-clone packs them: a node for each byte, whose children lie at
-// node ^ offset ^ byte, and a leaf at node ^ offset that holds a value.
+// A double-array trie made by hand. Units as darts-clone packs them: a node for each byte, whose children lie
+// at node ^ offset ^ byte, and a leaf at node ^ offset that holds a value.
 class CharsmapBlob {
  public:
   void add(const std::string& from, const std::string& to) {

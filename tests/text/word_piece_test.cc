@@ -1,5 +1,5 @@
-// WordPiece vocabularies (BERT): cases derived by hand from BERT's published rules. There are no recorded ids for this
-// kind.
+// WordPiece vocabularies (BERT): cases derived by hand from BERT's published rules. There are no recorded ids
+// for this kind.
 
 #include <gtest/gtest.h>
 
