@@ -1,0 +1,70 @@
+#include "base/buffer.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+namespace kvasir::base {
+namespace {
+
+std::uintptr_t address(const Buffer& buffer) {
+  return reinterpret_cast<std::uintptr_t>(buffer.data());
+}
+
+bool all_zero(const Buffer& buffer) {
+  return std::all_of(buffer.data(), buffer.data() + buffer.size(),
+                     [](std::byte byte) { return byte == std::byte{0}; });
+}
+
+TEST(Buffer, IsZeroedAndAligned) {
+  for (const std::size_t bytes :
+       {1UL, 63UL, 64UL, 65UL, 4096UL, (2UL << 20) - 1, 2UL << 20, (2UL << 20) + 1, 5UL << 20}) {
+    const auto buffer = Buffer::allocate(bytes);
+    ASSERT_TRUE(buffer) << bytes;
+    EXPECT_EQ(buffer->size(), bytes);
+    EXPECT_EQ(address(*buffer) % (bytes >= 2UL << 20 ? 2UL << 20 : 64), 0U) << bytes;
+    EXPECT_TRUE(all_zero(*buffer)) << bytes;
+  }
+}
+
+TEST(Buffer, MayBeEmpty) {
+  const auto empty = Buffer::allocate(0);
+  ASSERT_TRUE(empty);
+  EXPECT_EQ(empty->size(), 0U);
+  EXPECT_TRUE(empty->as<int>().empty());
+  EXPECT_EQ(Buffer().size(), 0U);
+}
+
+TEST(Buffer, RefusesWhatTheSystemCannotGive) {
+  for (const std::size_t bytes : {std::size_t{1} << 62, SIZE_MAX / 2, SIZE_MAX - 63, SIZE_MAX}) {
+    const auto refused = Buffer::allocate(bytes);
+    ASSERT_FALSE(refused) << bytes;
+    EXPECT_EQ(refused.error().code(), Outcome::kOutOfMemory);
+    EXPECT_EQ(refused.error().numbers().wanted, bytes);
+  }
+}
+
+TEST(Buffer, KeepsItsBytesWhereTheyAreWhenItMoves) {
+  Buffer first = *Buffer::allocate(100);
+  first.as<std::uint32_t>()[3] = 77;
+  const std::uintptr_t where = address(first);
+  Buffer second = std::move(first);
+  EXPECT_EQ(address(second), where);
+  EXPECT_EQ(second.as<std::uint32_t>()[3], 77U);
+  EXPECT_EQ(first.size(), 0U);  // NOLINT(bugprone-use-after-move)
+  Buffer third = *Buffer::allocate(10);
+  third = std::move(second);
+  EXPECT_EQ(address(third), where);
+  EXPECT_EQ(third.size(), 100U);
+}
+
+TEST(Buffer, ShowsWholeElementsOnly) {
+  const Buffer buffer = *Buffer::allocate(10);
+  EXPECT_EQ(buffer.as<std::uint32_t>().size(), 2U);
+  EXPECT_EQ(buffer.as<std::byte>().size(), 10U);
+}
+
+}  // namespace
+}  // namespace kvasir::base

@@ -1,0 +1,106 @@
+#include "system_faults.h"
+
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdarg>
+#include <cstddef>
+#include <cstdio>
+
+namespace kvasir::test {
+namespace {
+
+struct Armed {
+  bool on = false;
+  bool fired = false;
+  SystemCall call = SystemCall::kRead;
+  std::uint64_t left = 0;
+  int code = 0;
+};
+Armed armed;
+std::size_t transfer_limit = 0;
+std::uint64_t transfers = 0;
+
+// Whether this call fails; sets errno.
+bool fails(SystemCall call) noexcept {
+  if (!armed.on || armed.call != call || armed.left-- != 0) return false;
+  armed.fired = true;
+  errno = armed.code;
+  return true;
+}
+
+// Shortens a transfer, or says that it is interrupted instead.
+bool interrupted(std::size_t& bytes) noexcept {
+  if (transfer_limit == 0) return false;
+  bytes = std::min(bytes, transfer_limit);
+  if (transfers++ % 2 == 1) return false;
+  errno = EINTR;
+  return true;
+}
+
+ssize_t transfer(SystemCall call, long number, int descriptor, const void* bytes, std::size_t count,
+                 off_t offset) {
+  if (fails(call) || interrupted(count)) return -1;
+  return ::syscall(number, descriptor, bytes, count, offset);
+}
+
+}  // namespace
+
+SystemFault::SystemFault(SystemCall call, std::uint64_t n, int code) noexcept {
+  armed = {.on = true, .call = call, .left = n, .code = code};
+}
+SystemFault::~SystemFault() {
+  armed.on = false;
+}
+bool SystemFault::fired() const noexcept {
+  return armed.fired;
+}
+
+ShortTransfers::ShortTransfers(std::size_t bytes) noexcept {
+  transfer_limit = bytes;
+  transfers = 0;
+}
+ShortTransfers::~ShortTransfers() {
+  transfer_limit = 0;
+}
+
+}  // namespace kvasir::test
+
+using kvasir::test::fails;
+using kvasir::test::SystemCall;
+using kvasir::test::transfer;
+
+extern "C" {
+
+ssize_t pread(int descriptor, void* bytes, size_t count, off_t offset) {
+  return transfer(SystemCall::kRead, SYS_pread64, descriptor, bytes, count, offset);
+}
+
+ssize_t pwrite(int descriptor, const void* bytes, size_t count, off_t offset) {
+  return transfer(SystemCall::kWrite, SYS_pwrite64, descriptor, bytes, count, offset);
+}
+
+int fsync(int descriptor) {
+  if (fails(SystemCall::kSync)) return -1;
+  return static_cast<int>(::syscall(SYS_fsync, descriptor));
+}
+
+int rename(const char* from, const char* to) noexcept {
+  if (fails(SystemCall::kRename)) return -1;
+  return static_cast<int>(::syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0));
+}
+
+int open(const char* path, int flags, ...) {
+  if (fails(SystemCall::kOpen)) return -1;
+  std::va_list arguments;
+  va_start(arguments, flags);
+  const mode_t mode = (flags & O_CREAT) != 0 ? va_arg(arguments, mode_t) : 0;
+  va_end(arguments);
+  return static_cast<int>(::syscall(SYS_openat, AT_FDCWD, path, flags, mode));
+}
+}
