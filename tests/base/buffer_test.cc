@@ -6,6 +6,18 @@
 #include <cstdint>
 #include <utility>
 
+// In a sanitizer's build too, memory that cannot be had is refused instead of ending the process.
+extern "C" {
+const char* __asan_default_options();
+const char* __tsan_default_options();
+const char* __asan_default_options() {
+  return "allocator_may_return_null=1";
+}
+const char* __tsan_default_options() {
+  return "allocator_may_return_null=1";
+}
+}
+
 namespace kvasir::base {
 namespace {
 
