@@ -58,7 +58,8 @@ bool Compaction::plan_group(std::uint32_t group, std::uint32_t budget, std::span
   }
   const auto stretch = best_stretch(group, std::min(room, budget), stay);
   if (stretch && gather(group, *stretch)) return true;
-  return room < store_->page_cells() && evacuate(group, wished->runs - 1, budget, stay);
+  // An open ticket holds cells that no table names yet, so no page can be known to be emptied then.
+  return store_->open_tickets_ == 0 && room < store_->page_cells() && evacuate(group, wished->runs - 1, budget, stay);
 }
 
 std::optional<Compaction::Stretch> Compaction::best_stretch(std::uint32_t group, std::uint32_t most,

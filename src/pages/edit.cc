@@ -25,6 +25,10 @@ std::int64_t divided(std::int64_t position, std::int64_t divisor) {
 
 }  // namespace
 
+EditTicket::EditTicket(PageStore& store, TableId table) noexcept : store_(&store), table_(table) {
+  ++store.open_tickets_;
+}
+
 EditTicket::EditTicket(EditTicket&& other) noexcept
     : store_(std::exchange(other.store_, nullptr)),
       table_(other.table_),
@@ -43,6 +47,7 @@ EditTicket::~EditTicket() {
 
 void EditTicket::commit() noexcept {
   PageStore& store = *std::exchange(store_, nullptr);
+  --store.open_tickets_;
   PageStore::Table& table = store.entry(table_);
   table.cells.swap(cells_);
   for (std::size_t group = 0; group < removed_.size(); ++group)

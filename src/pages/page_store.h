@@ -216,6 +216,7 @@ class PageStore {
   PrefixIndex index_;
   std::uint64_t promised_ = 0;        // over all tables
   Compaction* compaction_ = nullptr;  // an open one
+  std::uint32_t open_tickets_ = 0;    // of steps and edits: they hold cells that no table names yet
 };
 
 }  // namespace kvasir::pages

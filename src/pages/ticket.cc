@@ -18,6 +18,8 @@ constexpr std::uint32_t kLayersMax = 4096;
 
 }  // namespace
 
+Ticket::Ticket(PageStore& store) noexcept : store_(&store) { ++store.open_tickets_; }
+
 Ticket::Ticket(Ticket&& other) noexcept
     : store_(std::exchange(other.store_, nullptr)),
       plan_(std::move(other.plan_)),
@@ -26,6 +28,7 @@ Ticket::Ticket(Ticket&& other) noexcept
 Ticket::~Ticket() {
   if (store_ == nullptr) return;
   for (std::size_t line = 0; line < plan_.size(); ++line) release_line(line, 0);
+  --store_->open_tickets_;
 }
 
 std::span<const Run> Ticket::new_runs(std::size_t line, std::size_t group) const noexcept {
@@ -66,6 +69,7 @@ void Ticket::commit(std::span<const std::uint64_t> accepted) noexcept {
     store_->promised_ -= used;
     table.length = length;
   }
+  --store_->open_tickets_;
   store_ = nullptr;
 }
 

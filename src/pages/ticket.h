@@ -42,7 +42,7 @@ class Ticket {
 
  private:
   friend class PageStore;
-  explicit Ticket(PageStore& store) : store_(&store) {}
+  explicit Ticket(PageStore& store) noexcept;
   void release_line(std::size_t line, std::uint64_t keep) noexcept;
 
   PageStore* store_;
@@ -88,7 +88,7 @@ class EditTicket {
 
  private:
   friend class PageStore;
-  EditTicket(PageStore& store, TableId table) : store_(&store), table_(table) {}
+  EditTicket(PageStore& store, TableId table) noexcept;
 
   PageStore* store_;
   TableId table_;
