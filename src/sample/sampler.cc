@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <new>
-#include <string>
 
 #include "simd/vector_math.h"
 
@@ -57,8 +56,9 @@ Result<Token> Sampler::sample(std::span<const float> logits, std::uint64_t accep
     cut_by_probability();
     return draw(accepted);
   } catch (const std::bad_alloc&) {
-    return fail(Outcome::kOutOfMemory,
-                "no memory to sample from " + std::to_string(logits.size()) + " logits");
+    // So short that the message itself takes no memory.
+    return fail(Outcome::kOutOfMemory, "out of memory",
+                {.wanted = logits.size() * (sizeof(Candidate) + sizeof(float))});
   }
 }
 
@@ -74,20 +74,24 @@ void Sampler::gather(std::span<const float> logits) {
   std::partial_sort(candidates_.begin(), candidates_.begin() + static_cast<std::ptrdiff_t>(keep),
                     candidates_.end(), more_likely);
   candidates_.resize(keep);
-  // A NaN can be drawn only where there is nothing else.
-  const auto first_nan =
-      std::ranges::find_if(candidates_, [](const Candidate& c) { return std::isnan(c.logit); });
-  candidates_.erase(first_nan == candidates_.begin() ? first_nan + 1 : first_nan, candidates_.end());
+  // What is not finite has no probability: infinity is certain, the others are drawn where nothing else is.
+  if (!std::isfinite(candidates_[0].logit)) candidates_.resize(1);
+  candidates_.erase(std::ranges::find_if(candidates_.begin() + 1, candidates_.end(),
+                                         [](const Candidate& c) { return !std::isfinite(c.logit); }),
+                    candidates_.end());
 }
 
 void Sampler::cut_by_probability() {
   probabilities_.resize(candidates_.size());
   for (std::size_t i = 0; i < candidates_.size(); ++i) probabilities_[i] = candidates_[i].logit;
   simd::softmax(probabilities_);
-  std::size_t keep = 0;
-  float reached = 0;
-  while (keep < candidates_.size() && (keep == 0 || reached < settings_.top_p))
-    reached += probabilities_[keep++];
+  std::size_t keep = candidates_.size();
+  if (settings_.top_p < 1) {
+    keep = 0;
+    double reached = 0;
+    while (keep < candidates_.size() && (keep == 0 || reached < double{settings_.top_p}))
+      reached += double{probabilities_[keep++]};
+  }
   const float least = settings_.min_p * probabilities_[0];
   while (keep > 1 && probabilities_[keep - 1] < least) --keep;
   candidates_.resize(keep);
@@ -100,12 +104,16 @@ Token Sampler::draw(std::uint64_t accepted) {
     probabilities_[i] = (candidates_[i].logit - candidates_[0].logit) / settings_.temperature;
   }
   simd::softmax(probabilities_);
-  double left = keyed_uniform(seed_, accepted);
-  for (std::size_t i = 0; i + 1 < candidates_.size(); ++i) {
-    left -= static_cast<double>(probabilities_[i]);
-    if (left < 0) return candidates_[i].token;
+  // Rounded probabilities do not add up to exactly one, and the least likely may have become zero.
+  double sum = 0;
+  for (const float probability : probabilities_) sum += double{probability};
+  double left = keyed_uniform(seed_, accepted) * sum;
+  Token token = candidates_[0].token;
+  for (std::size_t i = 0; i < candidates_.size() && probabilities_[i] > 0 && left >= 0; ++i) {
+    token = candidates_[i].token;
+    left -= double{probabilities_[i]};
   }
-  return candidates_.back().token;
+  return token;
 }
 
 }  // namespace kvasir::sample

@@ -1,0 +1,106 @@
+// Logits against those that another implementation recorded: three models of the repository, and every
+// reference model of the families that run where the reference data is present.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "scalar_forward.h"
+#include "support/engine_run.h"
+#include "support/paths.h"
+#include "support/tiny_model.h"
+
+namespace kvasir::oracle::test {
+namespace {
+
+using kvasir::test::data_path;
+using kvasir::test::load_file;
+using kvasir::test::LoadedModel;
+using kvasir::test::normalized_error;
+using kvasir::test::read_floats;
+using kvasir::test::read_tokens;
+using kvasir::test::Taken;
+
+// F32 weights and exact activations; the recorded logits are within 4e-12 of exact arithmetic, rounding to
+// float in another order costs about the same.
+constexpr double kBound = 1e-9;
+
+// The distance from the nearest of the logits that were recorded in a folder.
+double distance_from_recorded(const std::string& folder, const std::vector<float>& logits) {
+  double distance = normalized_error(logits, read_floats(folder + "/logits.f32"));
+  // The same weights, but activations that are not rounded to the weights' type.
+  const std::string dequantized = folder + "/logits-dequant.f32";
+  if (std::filesystem::exists(dequantized)) {
+    distance = std::min(distance, normalized_error(logits, read_floats(dequantized)));
+  }
+  return distance;
+}
+
+class CopiedModel : public testing::TestWithParam<const char*> {
+ protected:
+  std::string folder_ = data_path(std::string("models/") + GetParam());
+  LoadedModel model_ = load_file(folder_ + "/model.gguf");
+  std::vector<Token> tokens_ = read_tokens(folder_ + "/tokens.txt");
+};
+
+TEST_P(CopiedModel, GivesTheRecordedLogits) {
+  const Taken taken = take(model_, tokens_, {});
+  EXPECT_LE(distance_from_recorded(folder_, taken.logits), kBound);
+  const std::span<const float> last_row = std::span(taken.logits).last(model_.vocabulary());
+  EXPECT_TRUE(kvasir::test::same_bits(taken.last, last_row));
+}
+
+TEST_P(CopiedModel, GivesTheScalarTwinTheRecordedLogits) {
+  const auto logits = scalar_forward(model_.model->network(), read_rope(*model_.file), tokens_);
+  EXPECT_LE(distance_from_recorded(folder_, logits), kBound);
+}
+
+// Half a float's digits in the cache move every row a little and no row far: the errors that a half cache is
+// known to cost end at 2e-6.
+TEST_P(CopiedModel, StaysNearTheRecordedLogitsWithAHalfCache) {
+  const Taken taken = take(model_, tokens_, {.types = {kv::CacheElement::kF16, kv::CacheElement::kF16}});
+  const double distance = distance_from_recorded(folder_, taken.logits);
+  EXPECT_LE(distance, 2e-6);
+  EXPECT_GT(distance, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, CopiedModel, testing::Values("llama", "qwen3", "llama-moe"),
+                         [](const auto& instance) {
+                           std::string name = instance.param;
+                           std::erase(name, '-');
+                           return name;
+                         });
+
+// The reference models whose architecture runs.
+std::vector<std::string> folders_that_run(const std::string& models) {
+  std::vector<std::string> folders;
+  for (const auto& entry : std::filesystem::directory_iterator(models)) {
+    const std::string name = entry.path().filename();
+    if (name.starts_with("llama") || name == "qwen2" || name == "qwen3") folders.push_back(entry.path());
+  }
+  std::ranges::sort(folders);
+  return folders;
+}
+
+TEST(ReferenceModels, GiveTheRecordedLogitsAndThoseOfTheScalarTwin) {
+  KVASIR_NEEDS_REFERENCE(models, "models");
+  const std::vector<std::string> folders = folders_that_run(models);
+  ASSERT_GE(folders.size(), 16U);
+  for (const std::string& folder : folders) {
+    const LoadedModel model = load_file(folder + "/model.gguf");
+    const std::vector<Token> tokens = read_tokens(folder + "/tokens.txt");
+    const Taken taken = take(model, tokens, {.threads = 2});
+    EXPECT_LE(distance_from_recorded(folder, taken.logits), kBound) << folder;
+    const auto twin = scalar_forward(model.model->network(), read_rope(*model.file), tokens);
+    const double distance = normalized_error(taken.logits, twin);
+    EXPECT_LE(distance, kTwinBound) << folder;
+    RecordProperty(std::filesystem::path(folder).filename().string(), fmt::format("{:.2e}", distance));
+  }
+}
+
+}  // namespace
+}  // namespace kvasir::oracle::test
