@@ -34,7 +34,7 @@ std::vector<Edge> edges_by_depth(const ByteTrie& trie, const Vocabulary& vocabul
       ++depth;
     }
   }
-  std::ranges::stable_sort(edges, {}, &Edge::depth);
+  std::ranges::sort(edges, {}, &Edge::depth);
   return edges;
 }
 

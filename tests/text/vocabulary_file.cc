@@ -70,7 +70,7 @@ Token VocabularyFile::id(std::string_view text) const {
   return static_cast<Token>(found - tokens_.begin());
 }
 
-gguf::File VocabularyFile::open() const {
+std::vector<std::byte> VocabularyFile::bytes() const {
   std::vector<gguf::KeyValue> entries = extra_;
   const auto add = [&](const std::string& key, const gguf::Value& value) {
     const auto same = [&](const gguf::KeyValue& entry) { return entry.key == key; };
@@ -90,11 +90,15 @@ gguf::File VocabularyFile::open() const {
     if (std::ranges::find(absent_, entry.key) != absent_.end()) continue;
     value_of(writer.add(entry.key, std::move(entry.value)));
   }
-  std::vector<std::byte> bytes;
-  value_of(writer.begin(std::make_unique<MemoryFile>(bytes)));
+  std::vector<std::byte> written;
+  value_of(writer.begin(std::make_unique<MemoryFile>(written)));
   value_of(writer.commit());
+  return written;
+}
+
+gguf::File VocabularyFile::open() const {
   std::vector<std::unique_ptr<base::ReadFile>> files;
-  files.push_back(base::memory_file(std::move(bytes)));
+  files.push_back(base::memory_file(bytes()));
   return value_of(gguf::File::parse(std::move(files)));
 }
 

@@ -1,6 +1,7 @@
 // Small vocabularies made in the test, as GGUF files in memory.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -54,6 +55,8 @@ class VocabularyFile {
   [[nodiscard]] const std::vector<float>& scores() const { return scores_; }
   [[nodiscard]] const std::vector<std::string>& merges() const { return merges_; }
 
+  // The file, and the same opened.
+  [[nodiscard]] std::vector<std::byte> bytes() const;
   [[nodiscard]] gguf::File open() const;
   [[nodiscard]] Result<std::unique_ptr<const Tokenizer>> load() const { return Tokenizer::load(open()); }
 
