@@ -13,7 +13,7 @@ constexpr auto kMost = std::numeric_limits<std::uint64_t>::max();
 
 // Every pair of small numbers, against arithmetic that cannot overflow.
 template <class T>
-void compare_with_wide_arithmetic() {
+void expect_what_wide_arithmetic_gives() {
   for (int a = std::numeric_limits<T>::min(); a <= std::numeric_limits<T>::max(); ++a) {
     for (int b = std::numeric_limits<T>::min(); b <= std::numeric_limits<T>::max(); ++b) {
       const auto fits = [](int value) -> std::optional<T> {
@@ -28,8 +28,8 @@ void compare_with_wide_arithmetic() {
 }
 
 TEST(Checked, AddsAndMultipliesWhereTheResultFits) {
-  compare_with_wide_arithmetic<std::uint8_t>();
-  compare_with_wide_arithmetic<std::int8_t>();
+  expect_what_wide_arithmetic_gives<std::uint8_t>();
+  expect_what_wide_arithmetic_gives<std::int8_t>();
 }
 
 TEST(Checked, KnowsTheEdgesOf64Bits) {

@@ -1,6 +1,7 @@
-// gguf_damage [FLIPS [SEED [FILE...]]]: the long form of the damage tests, over the sample of both versions
-// and over the files: every prefix, every number at every extreme, FLIPS (default 10,000) files with random
-// bytes changed. Exit status 1 if the reader judged one wrongly.
+// gguf_damage [FLIPS [SEED [PROGRAM [FILE...]]]]: the long form of the damage tests, over the sample of both
+// versions and over the files: every prefix, every number at every extreme, FLIPS (default 10,000) files with
+// random bytes changed. With a PROGRAM other than -, `PROGRAM inspect` is judged over all of these instead of
+// the library. Exit status 1 if anything was judged wrong.
 
 #include <cstdio>
 #include <cstdlib>
@@ -8,48 +9,78 @@
 
 #include "base/file.h"
 #include "damage.h"
+#include "judge.h"
+#include "judge_program.h"
 
 namespace kvasir::gguf::test {
 namespace {
 
 constexpr std::uint64_t kLargestFile = std::uint64_t{64} << 20;
 
-bool report(const std::string& name, const char* damage, const Tally& tally) {
-  std::printf("%s, %s: %llu files, %llu accepted, %llu refused, at most %lld bytes beyond the file's size\n",
-              name.c_str(), damage, static_cast<unsigned long long>(tally.all()),
-              static_cast<unsigned long long>(tally.accepted), static_cast<unsigned long long>(tally.refused),
-              static_cast<long long>(tally.most_beyond_size));
-  for (const std::string& complaint : tally.complaints) std::printf("  WRONG %s\n", complaint.c_str());
-  std::fflush(stdout);
-  return tally.complaints.empty();
-}
+struct Options {
+  std::uint64_t flips = 10000;
+  std::uint64_t seed = 1;
+  std::string program = "-";
+};
 
-bool campaign(const std::string& name, const Bytes& file, std::uint64_t flips, std::uint64_t seed) {
-  Tally cut;
-  cut_everywhere(file, judging(cut));
-  bool right = report(name, "every prefix", cut);
-  Tally extremes;
-  set_extremes(file, judging(extremes));
-  right = report(name, "every extreme", extremes) && right;
-  Tally flipped;
-  flip_bytes(file, flips, seed, judging(flipped));
-  return report(name, "random flips", flipped) && right;
-}
+// Gives damaged files to the library or to the program, and prints what became of them.
+class Campaign {
+ public:
+  explicit Campaign(const Options& options) : options_(options) {}
+
+  void over(const std::string& name, const Bytes& file) {
+    damage(name + ", every prefix", [&](const Examine& examine) { cut_everywhere(file, examine); });
+    damage(name + ", every extreme", [&](const Examine& examine) { set_extremes(file, examine); });
+    damage(name + ", random flips",
+           [&](const Examine& examine) { flip_bytes(file, options_.flips, options_.seed, examine); });
+  }
+
+  [[nodiscard]] bool right() const { return right_; }
+
+ private:
+  template <class Damage>
+  void damage(const std::string& what, const Damage& apply) {
+    Tally tally;
+    std::uint64_t files = 0;
+    if (options_.program == "-") {
+      apply(judging(tally));
+      files = tally.all();
+    } else {
+      apply([&](const Bytes& bytes, const std::string& change) {
+        const auto complaint = judge_program(options_.program, bytes, files++ % 2 == 0);
+        if (complaint) tally.complaints.push_back(change + ": " + *complaint);
+      });
+    }
+    std::printf(
+        "%s: %llu files, %llu accepted, %llu refused, at most %lld bytes beyond the file's size\n",
+        what.c_str(), static_cast<unsigned long long>(files), static_cast<unsigned long long>(tally.accepted),
+        static_cast<unsigned long long>(tally.refused), static_cast<long long>(tally.most_beyond_size));
+    for (const std::string& complaint : tally.complaints) std::printf("  WRONG %s\n", complaint.c_str());
+    std::fflush(stdout);
+    right_ = right_ && tally.complaints.empty();
+  }
+
+  Options options_;
+  bool right_ = true;
+};
 
 int run(int argc, char** argv) {
-  const std::uint64_t flips = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 10000;
-  const std::uint64_t seed = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1;
-  bool right = campaign("sample of version 2", sample(2), flips, seed);
-  right = campaign("sample of version 3", sample(3), flips, seed) && right;
-  for (int i = 3; i < argc; ++i) {
+  Options options;
+  if (argc > 1) options.flips = std::strtoull(argv[1], nullptr, 10);
+  if (argc > 2) options.seed = std::strtoull(argv[2], nullptr, 10);
+  if (argc > 3) options.program = argv[3];
+  Campaign campaign(options);
+  campaign.over("sample of version 2", sample(2));
+  campaign.over("sample of version 3", sample(3));
+  for (int i = 4; i < argc; ++i) {
     const auto bytes = base::read_whole(base::system_files(), argv[i], kLargestFile);
     if (!bytes) {
       std::fprintf(stderr, "gguf_damage: %s\n", bytes.error().message().c_str());
       return 1;
     }
-    right = campaign(argv[i], *bytes, flips, seed) && right;
+    campaign.over(argv[i], *bytes);
   }
-  return right ? 0 : 1;
+  return campaign.right() ? 0 : 1;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "damage.h"
+#include "judge.h"
 
 namespace kvasir::gguf::test {
 namespace {
