@@ -1,53 +1,50 @@
 #include "kv/arena.h"
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 
 #include "base/checked.h"
 #include "base/try.h"
-#include "quant/half.h"
 
 namespace kvasir::kv {
 namespace {
 
 constexpr std::size_t kFrameAlign = 64;
-constexpr std::size_t kValueStep = 16;  // dimensions of a value are padded to this
 
 struct NamedElement {
   std::string_view name;
   CacheElement element;
 };
-constexpr NamedElement kElements[] = {
-    {"f32", CacheElement::kF32}, {"f16", CacheElement::kF16}, {"bf16", CacheElement::kBF16}};
+constexpr NamedElement kElements[] = {{"f32", CacheElement::kF32},
+                                      {"f16", CacheElement::kF16},
+                                      {"bf16", CacheElement::kBF16},
+                                      {"q8_0", CacheElement::kQ8_0},
+                                      {"q4_0", CacheElement::kQ4_0}};
 
-std::size_t padded(std::size_t dims) {
-  return (dims + kValueStep - 1) / kValueStep * kValueStep;
-}
-
-// Writes values[i] as elements `step` apart.
-void put(CacheElement element, std::span<const float> values, std::byte* to, std::size_t step) noexcept {
-  const std::size_t stride = step * simd::element_bytes(element);
-  for (const float value : values) {
-    if (element == CacheElement::kF32) {
-      std::memcpy(to, &value, sizeof(value));
-    } else {
-      const std::uint16_t bits =
-          element == CacheElement::kF16 ? quant::float_to_half(value) : quant::float_to_bfloat(value);
-      std::memcpy(to, &bits, sizeof(bits));
-    }
-    to += stride;
+Status check_layer(const LayerGeometry& layer) {
+  if (layer.kv_heads == 0 || layer.key_dims == 0 || layer.value_dims == 0) {
+    return fail(Outcome::kInvalidArgument, "a layer without KV heads or dimensions cannot be cached");
   }
+  const std::size_t dims = std::max(layer.key_dims, layer.value_dims);
+  if (dims > simd::kMaxHeadDims) {
+    return fail(Outcome::kUnsupported,
+                "a head of " + std::to_string(dims) + " dimensions cannot be cached, at most " +
+                    std::to_string(simd::kMaxHeadDims) + " can",
+                {.wanted = dims, .limit = simd::kMaxHeadDims});
+  }
+  return {};
 }
 
 }  // namespace
 
 Result<CacheElement> parse_element(std::string_view name) {
+  std::string known;
   for (const NamedElement& entry : kElements) {
     if (entry.name == name) return entry.element;
+    known += (known.empty() ? "" : ", ") + std::string(entry.name);
   }
-  return fail(Outcome::kInvalidArgument,
-              "'" + std::string(name) + "' is no cache type; known are f32, f16, bf16");
+  return fail(Outcome::kInvalidArgument, "'" + std::string(name) + "' is no cache type; known are " + known,
+              {.setting = "--kv"});
 }
 
 std::string_view element_name(CacheElement element) noexcept {
@@ -57,35 +54,31 @@ std::string_view element_name(CacheElement element) noexcept {
   return "?";
 }
 
-std::size_t Arena::key_head_bytes(const LayerGeometry& layer) const noexcept {
-  return std::size_t{page_cells_} * layer.key_dims * simd::element_bytes(types_.keys);
+HeadPart Arena::keys_of(const LayerGeometry& layer, std::uint32_t head) const noexcept {
+  const HeadPart first(HeadPart::Kind::kKeys, types_.keys, layer.key_dims, page_cells_, 0);
+  return {HeadPart::Kind::kKeys, types_.keys, layer.key_dims, page_cells_, head * first.bytes()};
 }
 
-std::size_t Arena::value_head_bytes(const LayerGeometry& layer) const noexcept {
-  return std::size_t{page_cells_} * padded(layer.value_dims) * simd::element_bytes(types_.values);
-}
-
-std::size_t Arena::keys_at(const LayerGeometry& layer, pages::FrameId frame,
-                           std::uint32_t head) const noexcept {
-  return static_cast<std::size_t>(frame) * frame_bytes_ + head * key_head_bytes(layer);
-}
-
-std::size_t Arena::values_at(const LayerGeometry& layer, pages::FrameId frame,
-                             std::uint32_t head) const noexcept {
-  return keys_at(layer, frame, layer.kv_heads) + head * value_head_bytes(layer);
+HeadPart Arena::values_of(const LayerGeometry& layer, std::uint32_t head) const noexcept {
+  const std::size_t keys = layer.kv_heads * keys_of(layer, 0).bytes();
+  const HeadPart first(HeadPart::Kind::kValues, types_.values, layer.value_dims, page_cells_, 0);
+  return {HeadPart::Kind::kValues, types_.values, layer.value_dims, page_cells_, keys + head * first.bytes()};
 }
 
 Result<std::size_t> Arena::frame_bytes(std::span<const LayerGeometry> layers, const CacheTypes& types,
                                        std::uint32_t page_cells) {
+  if (page_cells == 0 || page_cells % simd::kCellLanes != 0 || page_cells > pages::kPageCellsMax) {
+    return fail(Outcome::kInvalidArgument,
+                "a page must have a multiple of " + std::to_string(simd::kCellLanes) + " cells, at most " +
+                    std::to_string(pages::kPageCellsMax) + ", not " + std::to_string(page_cells),
+                {.wanted = page_cells, .limit = pages::kPageCellsMax, .setting = "--page"});
+  }
   std::size_t largest = 0;
   for (const LayerGeometry& layer : layers) {
-    if (layer.kv_heads == 0 || layer.key_dims == 0 || layer.value_dims == 0) {
-      return fail(Outcome::kInvalidArgument, "a layer without KV heads or dimensions cannot be cached");
-    }
-    const auto bytes =
-        base::checked_product<std::size_t>(std::size_t{page_cells}, std::size_t{layer.kv_heads},
-                                           std::size_t{layer.key_dims} * simd::element_bytes(types.keys) +
-                                               padded(layer.value_dims) * simd::element_bytes(types.values));
+    KVASIR_TRY(check_layer(layer));
+    const std::size_t cell = simd::key_layout(types.keys, layer.key_dims).bytes() +
+                             simd::value_layout(types.values, layer.value_dims).bytes();
+    const auto bytes = base::checked_product<std::size_t>(page_cells, std::size_t{layer.kv_heads}, cell);
     if (!bytes) return fail(Outcome::kInvalidArgument, "a layer's cells are larger than memory can be");
     largest = std::max(largest, base::div_up(*bytes, kFrameAlign) * kFrameAlign);
   }
@@ -99,65 +92,50 @@ Result<Arena> Arena::create(std::span<const LayerGeometry> layers, const CacheTy
   arena.types_ = types;
   arena.page_cells_ = page_cells;
   const auto bytes = base::checked_mul<std::size_t>(arena.frame_bytes_, frames);
-  if (!bytes)
+  if (!bytes) {
     return fail(Outcome::kInvalidArgument, "the pool is larger than memory can be", {.setting = "--pool"});
+  }
   KVASIR_ASSIGN(arena.bytes_, base::Buffer::allocate(*bytes));
   return arena;
 }
 
 void Arena::store(const LayerGeometry& layer, pages::FrameId frame, std::uint32_t cell,
                   std::span<const float> keys, std::span<const float> values) noexcept {
-  const std::size_t key_bytes = simd::element_bytes(types_.keys);
-  const std::size_t value_bytes = simd::element_bytes(types_.values);
-  const std::size_t lane = cell % simd::kCellLanes;
+  std::byte* const at = frame_at(frame);
   for (std::uint32_t head = 0; head < layer.kv_heads; ++head) {
-    std::byte* key = bytes_.data() + keys_at(layer, frame, head);
-    key += ((cell - lane) * layer.key_dims + lane) * key_bytes;
-    put(types_.keys, keys.subspan(std::size_t{head} * layer.key_dims, layer.key_dims), key, simd::kCellLanes);
-    std::byte* value = bytes_.data() + values_at(layer, frame, head);
-    value += cell * padded(layer.value_dims) * value_bytes;
-    put(types_.values, values.subspan(std::size_t{head} * layer.value_dims, layer.value_dims), value, 1);
-    const std::size_t rest = padded(layer.value_dims) - layer.value_dims;
-    std::memset(value + layer.value_dims * value_bytes, 0, rest * value_bytes);
+    keys_of(layer, head)
+        .store(at, cell, keys.subspan(std::size_t{head} * layer.key_dims, layer.key_dims), layer.key_dims);
+    values_of(layer, head)
+        .store(at, cell, values.subspan(std::size_t{head} * layer.value_dims, layer.value_dims),
+               layer.value_dims);
   }
 }
 
 void Arena::resolve(const LayerGeometry& layer, std::span<const FrameRun> runs, ResolvedRuns& out) const {
+  const std::size_t keys = keys_of(layer, 0).numbers().offset;
+  const std::size_t values = values_of(layer, 0).numbers().offset;
   out.runs_.clear();
   for (const FrameRun& run : runs) {
-    out.runs_.push_back({bytes_.data() + keys_at(layer, run.frame, 0),
-                         bytes_.data() + values_at(layer, run.frame, 0), run.cell, run.count, run.ordinal});
+    const std::byte* const at = frame_at(run.frame);
+    out.runs_.push_back({at + keys, at + values, run.cell, run.count, run.ordinal, run.query});
   }
 }
 
 void Arena::attend(const LayerGeometry& layer, std::uint32_t head, float scale, const ResolvedRuns& runs,
                    std::span<const simd::AttentionQuery> queries) const noexcept {
+  const HeadPart keys = keys_of(layer, head);
+  const HeadPart values = values_of(layer, head);
+  const std::size_t first_values = values_of(layer, 0).numbers().offset;
   const simd::AttentionShape shape{.key_dims = layer.key_dims,
                                    .value_dims = layer.value_dims,
                                    .key_element = types_.keys,
                                    .value_element = types_.values,
-                                   .keys_offset = head * key_head_bytes(layer),
-                                   .values_offset = head * value_head_bytes(layer),
+                                   .keys_offset = keys.numbers().offset,
+                                   .values_offset = values.numbers().offset - first_values,
+                                   .key_scales_offset = keys.scales().offset,
+                                   .value_scales_offset = values.scales().offset - first_values,
                                    .scale = scale};
   simd::attend(shape, runs.runs_, queries);
-}
-
-void Arena::append_cell(const LayerGeometry& layer, pages::FrameId frame, std::uint32_t cell,
-                        std::vector<std::byte>& out) const {
-  const std::size_t key_bytes = simd::element_bytes(types_.keys);
-  const std::size_t value_bytes = simd::element_bytes(types_.values);
-  const std::size_t lane = cell % simd::kCellLanes;
-  for (std::uint32_t head = 0; head < layer.kv_heads; ++head) {
-    const std::byte* key = bytes_.data() + keys_at(layer, frame, head);
-    for (std::size_t d = 0; d < layer.key_dims; ++d) {
-      const std::byte* element =
-          key + ((cell - lane) * layer.key_dims + d * simd::kCellLanes + lane) * key_bytes;
-      out.insert(out.end(), element, element + key_bytes);
-    }
-    const std::byte* value = bytes_.data() + values_at(layer, frame, head);
-    value += cell * padded(layer.value_dims) * value_bytes;
-    out.insert(out.end(), value, value + layer.value_dims * value_bytes);
-  }
 }
 
 }  // namespace kvasir::kv

@@ -1,13 +1,16 @@
 // The bytes of the cache: one arena of frames of one size, taken at start. The only code that knows where a
 // cell's K and V lie; rooms above name frames and cells, never addresses.
 //
-// A frame holds one layer's K and V of one page's cells, all KV heads, heads one behind the other:
-//   keys    [head][cell / 16][dimension][cell % 16]                     cells as lanes
-//   values  [head][cell][dimension, padded with zeros to a multiple of 16]  dimensions as lanes
+// A frame holds one layer's K and V of one page's cells: the keys of every KV head, one head behind the
+// other, then the values of every KV head. A head's part is laid out as simd/cell_layout.h says.
 //
 // Invariants
-//   A1  A cell's bytes are written only by store(), for a cell that an open ticket reserved.
-//   A2  What attend() reads of a visible cell is what store() wrote, rounded once to the cell's element.
+//   A1  A cell's bytes are written only by store(), import_cells() and the copy jobs, for a cell that an open
+//       ticket reserved or, exchanged by swap_cells(), for two whose holders are patched with it.
+//   A2  What attend() reads of a visible cell is what store() wrote, rounded once to the cell's element, or
+//       what a copy job made of that.
+//   A3  A call neither writes a byte of a cell that it was not given nor lets one show in a result, not even
+//       of a cell in the same group of lanes.
 #pragma once
 
 #include <cstddef>
@@ -17,15 +20,17 @@
 #include <vector>
 
 #include "base/buffer.h"
+#include "kv/head_part.h"
 #include "kvasir/result.h"
 #include "pages/types.h"
 #include "simd/attention.h"
+#include "simd/rotary.h"
 
 namespace kvasir::kv {
 
 using simd::CacheElement;
 
-// The element named "f32", "f16" or "bf16". kInvalidArgument lists them.
+// The element named "f32", "f16", "bf16", "q8_0" or "q4_0". kInvalidArgument lists them.
 [[nodiscard]] Result<CacheElement> parse_element(std::string_view name);
 [[nodiscard]] std::string_view element_name(CacheElement element) noexcept;
 
@@ -38,8 +43,8 @@ struct CacheTypes {
 // What one layer keeps for each cell.
 struct LayerGeometry {
   std::uint32_t kv_heads = 0;
-  std::uint32_t key_dims = 0;    // of one head
-  std::uint32_t value_dims = 0;  // of one head
+  std::uint32_t key_dims = 0;    // of one head, at most simd::kMaxHeadDims
+  std::uint32_t value_dims = 0;  // of one head, at most simd::kMaxHeadDims
 };
 
 // Cells of a conversation in one layer: a run whose page is resolved to its frame.
@@ -48,6 +53,13 @@ struct FrameRun {
   std::uint32_t cell = 0;
   std::uint32_t count = 0;
   std::uint64_t ordinal = 0;
+  std::uint32_t query = 0;  // which variant of every query scores these cells, see simd::AttentionQuery
+};
+
+// A cell of a frame.
+struct FrameCell {
+  pages::FrameId frame{};
+  std::uint32_t cell = 0;
 };
 
 // The runs of one conversation in one layer, ready to be read by attend(). Made by Arena::resolve; keeps its
@@ -62,16 +74,18 @@ class ResolvedRuns {
 // different cells may be used by different threads at once.
 class Arena {
  public:
-  // Bytes of a frame that serves every one of `layers`.
+  // Bytes of a frame that serves every one of `layers`. kInvalidArgument for a page that is no multiple of
+  // sixteen cells up to pages::kPageCellsMax or a layer without heads or dimensions, kUnsupported for heads
+  // of more than simd::kMaxHeadDims dimensions.
   [[nodiscard]] static Result<std::size_t> frame_bytes(std::span<const LayerGeometry> layers,
                                                        const CacheTypes& types, std::uint32_t page_cells);
 
-  // kInvalidArgument, or kOutOfMemory with the bytes wanted.
+  // As frame_bytes(), and kOutOfMemory with the bytes wanted.
   [[nodiscard]] static Result<Arena> create(std::span<const LayerGeometry> layers, const CacheTypes& types,
                                             std::uint32_t page_cells, std::uint32_t frames);
 
   // Writes one cell of one layer: keys[head * key_dims + d], values[head * value_dims + d]. Elements are
-  // rounded to nearest, ties to even.
+  // rounded to nearest, ties to even; blocks are packed as quant::pack does, each head by itself.
   void store(const LayerGeometry& layer, pages::FrameId frame, std::uint32_t cell,
              std::span<const float> keys, std::span<const float> values) noexcept;
 
@@ -84,8 +98,38 @@ class Arena {
   void attend(const LayerGeometry& layer, std::uint32_t head, float scale, const ResolvedRuns& runs,
               std::span<const simd::AttentionQuery> queries) const noexcept;
 
-  // Appends a cell's K and V of one layer, in the order of store(), as stored bytes. For digests and
-  // comparisons.
+  // The copy jobs: at most a page of cells of one layer. Each of them allocates nothing and cannot fail; the
+  // cells lie within their page.
+
+  // Copies the bytes of the cells [from, from + count) to [to, to + count). The ranges do not overlap.
+  void copy_cells(const LayerGeometry& layer, FrameCell from, FrameCell to, std::uint32_t count) noexcept;
+
+  // Exchanges the bytes of two cells, which may be the same.
+  void swap_cells(const LayerGeometry& layer, FrameCell a, FrameCell b) noexcept;
+
+  // Copies cells to new positions: V exactly, K turned by `turns[i]` (new position - old position) for the
+  // i-th cell, a pure rotation without attention factors, and rounded to its element again. Where a cell's
+  // turn is 0 it is copied exactly; so are floats of dimensions that do not turn, and blocks without a
+  // dimension that turns. The ranges are the same or do not overlap; rotary.dims() <= key_dims; turns as
+  // RotaryTable::pure_turn_at takes them.
+  void rotate_cells(const LayerGeometry& layer, const simd::RotaryTable& rotary, FrameCell from, FrameCell to,
+                    std::span<const std::int64_t> turns) noexcept;
+
+  // Fills cells with NaN, of block types with scales of NaN: whatever reads them shows it. For tests.
+  void poison_cells(const LayerGeometry& layer, FrameCell at, std::uint32_t count) noexcept;
+
+  // Bytes of one exported cell of a layer. For each cell: the keys head by head, then the values head by
+  // head; floats are their elements in order, little-endian; blocks are those of quant::BlockType::kQ8_0 and
+  // kQ4_0, the padding of a head's last block included. The order knows neither page nor lanes.
+  [[nodiscard]] std::size_t cell_bytes(const LayerGeometry& layer) const noexcept;
+
+  // Cells to bytes and back, exactly; the span has count * cell_bytes() bytes. Any bytes may be imported.
+  void export_cells(const LayerGeometry& layer, FrameCell from, std::uint32_t count,
+                    std::span<std::byte> out) const noexcept;
+  void import_cells(const LayerGeometry& layer, FrameCell to, std::uint32_t count,
+                    std::span<const std::byte> in) noexcept;
+
+  // Appends what export_cells() gives for one cell.
   void append_cell(const LayerGeometry& layer, pages::FrameId frame, std::uint32_t cell,
                    std::vector<std::byte>& out) const;
 
@@ -93,12 +137,17 @@ class Arena {
   [[nodiscard]] std::size_t size_bytes() const noexcept { return bytes_.size(); }
 
  private:
-  [[nodiscard]] std::size_t key_head_bytes(const LayerGeometry& layer) const noexcept;
-  [[nodiscard]] std::size_t value_head_bytes(const LayerGeometry& layer) const noexcept;
-  [[nodiscard]] std::size_t keys_at(const LayerGeometry& layer, pages::FrameId frame,
-                                    std::uint32_t head) const noexcept;
-  [[nodiscard]] std::size_t values_at(const LayerGeometry& layer, pages::FrameId frame,
-                                      std::uint32_t head) const noexcept;
+  // The parts of one layer: the same for every frame.
+  [[nodiscard]] HeadPart keys_of(const LayerGeometry& layer, std::uint32_t head) const noexcept;
+  [[nodiscard]] HeadPart values_of(const LayerGeometry& layer, std::uint32_t head) const noexcept;
+
+  [[nodiscard]] std::byte* frame_at(pages::FrameId frame) noexcept {
+    return bytes_.data() + static_cast<std::size_t>(frame) * frame_bytes_;
+  }
+  [[nodiscard]] const std::byte* frame_at(pages::FrameId frame) const noexcept {
+    return bytes_.data() + static_cast<std::size_t>(frame) * frame_bytes_;
+  }
+  void copy_part(const HeadPart& part, FrameCell from, FrameCell to, std::uint32_t count) noexcept;
 
   base::Buffer bytes_;
   CacheTypes types_;

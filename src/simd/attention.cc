@@ -9,6 +9,7 @@
 #include "hwy/foreach_target.h"
 // Highway must come first.
 #include "hwy/highway.h"
+#include "simd/cells-inl.h"
 #include "simd/lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -27,20 +28,31 @@ struct Gathered {
 // One tile of scores, and where the values of its cells lie.
 struct Tile {
   alignas(64) float scores[kQueriesAtOnce][kTile];
-  const std::byte* values[kTile];
+  StoredCells values[kTile];
+};
+
+// What a query takes of a tile: its cells [first, last), whose scores have become weights.
+struct Share {
+  const float* weights;
+  Gathered* gathered;
+  std::size_t first;
+  std::size_t last;
+  float keep;  // factor of what was gathered before
+  float take;  // factor of the tile's sums
+};
+
+// The variant of each query that scores a run.
+struct Variants {
+  const float* query[kQueriesAtOnce];
 };
 
 // Scores of the lanes [lane, lane + count) of one group of sixteen cells, for kCount queries.
-template <class T, std::size_t kCount>
-HWY_INLINE void ScoreLanes(const AttentionShape& shape, const T* HWY_RESTRICT keys,
-                           const AttentionQuery* queries, std::size_t lane, std::size_t count, std::size_t at,
-                           Tile& tile) {
+template <class Keys, std::size_t kCount>
+HWY_INLINE void ScoreLanes(const AttentionShape& shape, const StoredCells& keys, const Variants& variants,
+                           std::size_t lane, std::size_t count, std::size_t at, Tile& tile) {
   F16x sums[kCount];
   for (std::size_t q = 0; q < kCount; ++q) sums[q] = Splat(0.0f);
-  for (std::size_t d = 0; d < shape.key_dims; ++d) {
-    const F16x key = LoadElements(keys + d * kCellLanes);
-    for (std::size_t q = 0; q < kCount; ++q) sums[q] = MulAdd(key, Splat(queries[q].query[d]), sums[q]);
-  }
+  Keys::template Dot<kCount>(keys, shape.key_dims, variants.query, sums);
   const F16x scale = Splat(shape.scale);
   for (std::size_t q = 0; q < kCount; ++q) {
     alignas(64) float scores[kCellLanes];
@@ -49,143 +61,271 @@ HWY_INLINE void ScoreLanes(const AttentionShape& shape, const T* HWY_RESTRICT ke
   }
 }
 
-template <class T>
-void ScoreGroup(const AttentionShape& shape, const T* keys, std::span<const AttentionQuery> queries,
-                std::size_t lane, std::size_t count, std::size_t at, Tile& tile) {
-  const AttentionQuery* q = queries.data();
-  switch (queries.size()) {
-    case 1:
-      return ScoreLanes<T, 1>(shape, keys, q, lane, count, at, tile);
-    case 2:
-      return ScoreLanes<T, 2>(shape, keys, q, lane, count, at, tile);
-    case 3:
-      return ScoreLanes<T, 3>(shape, keys, q, lane, count, at, tile);
-    case 4:
-      return ScoreLanes<T, 4>(shape, keys, q, lane, count, at, tile);
-    case 5:
-      return ScoreLanes<T, 5>(shape, keys, q, lane, count, at, tile);
-    case 6:
-      return ScoreLanes<T, 6>(shape, keys, q, lane, count, at, tile);
-    case 7:
-      return ScoreLanes<T, 7>(shape, keys, q, lane, count, at, tile);
-    default:
-      return ScoreLanes<T, 8>(shape, keys, q, lane, count, at, tile);
-  }
-}
-
-// Fills the tile that begins at ordinal `start` with the scores of the ordinals [start, end) that lie in
+// Fills the tile that begins at ordinal `start` with the scores of the ordinals [begin, end) that lie in
 // `run`.
-template <class T>
-void ScoreRun(const AttentionShape& shape, const CellRun& run, std::span<const AttentionQuery> queries,
-              std::size_t start, std::size_t end, Tile& tile) {
-  const std::size_t value_bytes = (shape.value_dims + 15) / 16 * 16 * element_bytes(shape.value_element);
-  const std::byte* values = run.values + shape.values_offset;
-  std::size_t ordinal = std::max(start, run.ordinal);
+template <class Keys, std::size_t kCount>
+void ScoreRun(const AttentionShape& shape, const CellRun& run, const Variants& variants, std::size_t start,
+              std::size_t begin, std::size_t end, Tile& tile) {
+  const CellLayout keys = key_layout(shape.key_element, shape.key_dims);
+  const CellLayout values = value_layout(shape.value_element, shape.value_dims);
+  std::size_t ordinal = std::max(begin, run.ordinal);
   const std::size_t last = std::min(end, run.ordinal + run.count);
   while (ordinal < last) {
     const std::size_t cell = run.cell + (ordinal - run.ordinal);
     const std::size_t lane = cell % kCellLanes;
     const std::size_t count = std::min(kCellLanes - lane, last - ordinal);
-    const T* keys = reinterpret_cast<const T*>(run.keys + shape.keys_offset) +
-                    cell / kCellLanes * kCellLanes * shape.key_dims;
-    ScoreGroup(shape, keys, queries, lane, count, ordinal - start, tile);
-    for (std::size_t i = 0; i < count; ++i)
-      tile.values[ordinal - start + i] = values + (cell + i) * value_bytes;
-    ordinal += count;
+    const StoredCells group = {run.keys + shape.keys_offset + (cell - lane) * keys.number_bytes(),
+                               run.keys + shape.key_scales_offset + (cell - lane) * keys.scale_bytes()};
+    ScoreLanes<Keys, kCount>(shape, group, variants, lane, count, ordinal - start, tile);
+    for (std::size_t i = cell; i < cell + count; ++i) {
+      tile.values[ordinal++ - start] = {run.values + shape.values_offset + i * values.number_bytes(),
+                                        run.values + shape.value_scales_offset + i * values.scale_bytes()};
+    }
   }
 }
 
+template <class Keys>
+void ScoreRun(const AttentionShape& shape, const CellRun& run, std::span<const AttentionQuery> queries,
+              std::size_t start, std::size_t begin, std::size_t end, Tile& tile) {
+  Variants variants;
+  for (std::size_t q = 0; q < queries.size(); ++q) {
+    variants.query[q] = queries[q].query + run.query * queries[q].variant_stride;
+  }
+  switch (queries.size()) {
+    case 1:
+      return ScoreRun<Keys, 1>(shape, run, variants, start, begin, end, tile);
+    case 2:
+      return ScoreRun<Keys, 2>(shape, run, variants, start, begin, end, tile);
+    case 3:
+      return ScoreRun<Keys, 3>(shape, run, variants, start, begin, end, tile);
+    case 4:
+      return ScoreRun<Keys, 4>(shape, run, variants, start, begin, end, tile);
+    case 5:
+      return ScoreRun<Keys, 5>(shape, run, variants, start, begin, end, tile);
+    case 6:
+      return ScoreRun<Keys, 6>(shape, run, variants, start, begin, end, tile);
+    case 7:
+      return ScoreRun<Keys, 7>(shape, run, variants, start, begin, end, tile);
+    default:
+      return ScoreRun<Keys, 8>(shape, run, variants, start, begin, end, tile);
+  }
+}
+
+// Scores the ordinals [begin, end) of the tile that begins at `start`.
 void ScoreTile(const AttentionShape& shape, std::span<const CellRun> runs,
-               std::span<const AttentionQuery> queries, std::size_t start, std::size_t end, Tile& tile) {
+               std::span<const AttentionQuery> queries, std::size_t start, std::size_t begin, std::size_t end,
+               Tile& tile) {
   for (const CellRun& run : runs) {
     if (run.ordinal >= end) break;
-    if (run.ordinal + run.count <= start) continue;
+    if (run.ordinal + run.count <= begin) continue;
     switch (shape.key_element) {
       case CacheElement::kF32:
-        ScoreRun<float>(shape, run, queries, start, end, tile);
+        ScoreRun<FloatKeys<float>>(shape, run, queries, start, begin, end, tile);
         break;
       case CacheElement::kF16:
-        ScoreRun<hwy::float16_t>(shape, run, queries, start, end, tile);
+        ScoreRun<FloatKeys<hwy::float16_t>>(shape, run, queries, start, begin, end, tile);
         break;
       case CacheElement::kBF16:
-        ScoreRun<hwy::bfloat16_t>(shape, run, queries, start, end, tile);
+        ScoreRun<FloatKeys<hwy::bfloat16_t>>(shape, run, queries, start, begin, end, tile);
+        break;
+      case CacheElement::kQ8_0:
+        ScoreRun<Q8_0Keys>(shape, run, queries, start, begin, end, tile);
+        break;
+      case CacheElement::kQ4_0:
+        ScoreRun<Q4_0Keys>(shape, run, queries, start, begin, end, tile);
         break;
     }
   }
 }
 
-// Replaces `count` scores by e^(score - max) and returns their sum. Scores behind `count` are replaced, never
-// used.
-float Exponentials(float* scores, std::size_t count, float max) {
+// Sixteen numbers from `i` on; those outside [first, last) are `rest`.
+F16x LoadWithin(const float* numbers, std::size_t i, std::size_t first, std::size_t last, float rest) {
+  if (first <= i && i + 16 <= last) return LoadFloats(numbers + i);
+  alignas(64) float lanes[16];
+  for (std::size_t l = 0; l < 16; ++l) lanes[l] = i + l >= first && i + l < last ? numbers[i + l] : rest;
+  return LoadFloats(lanes);
+}
+
+struct Greatest {
+  float score;   // -infinity where there is none
+  bool defined;  // no score is NaN
+};
+
+Greatest GreatestOf(const float* scores, std::size_t first, std::size_t last) {
+  F16x greatest = Splat(kMinusInfinity);
+  bool defined = true;
+  for (std::size_t i = first / 16 * 16; i < last; i += 16) {
+    const F16x some = LoadWithin(scores, i, first, last, kMinusInfinity);
+    for (std::size_t p = 0; p < kParts; ++p) {
+      const VF part = some.part[p];
+      defined = defined && hn::AllFalse(DF(), hn::IsNaN(part));
+      greatest.part[p] = hn::IfThenElse(hn::Gt(part, greatest.part[p]), part, greatest.part[p]);
+    }
+  }
+  alignas(64) float lanes[16];
+  StoreFloats(greatest, lanes);
+  return {*std::max_element(lanes, lanes + 16), defined};
+}
+
+// Replaces the scores [first, last) by e^(score - max) and returns their sum. Scores beside them are
+// replaced, never used.
+float Exponentials(float* scores, std::size_t first, std::size_t last, float max) {
   F16x sums = Splat(0.0f);
   const F16x shift = Splat(max);
-  for (std::size_t i = 0; i < count; i += 16) {
-    const std::size_t some = std::min<std::size_t>(16, count - i);
-    const F16x e = Exp(Sub(LoadSome(scores + i, some, max), shift));
-    StoreFloats(e, scores + i);
-    sums = Add(sums, some == 16 ? e : LoadSome(scores + i, some, 0.0f));
+  for (std::size_t i = first / 16 * 16; i < last; i += 16) {
+    StoreFloats(Exp(Sub(LoadWithin(scores, i, first, last, max), shift)), scores + i);
+    sums = Add(sums, LoadWithin(scores, i, first, last, 0.0f));
   }
   return SumLanes(sums);
 }
 
-// gathered = gathered * keep + sum over the tile's cells of weight * value * take, sixteen dimensions at a
-// time; the cells are added in order.
-template <class T>
-void AddValues(const Tile& tile, const float* weights, std::size_t count, std::size_t dims, float keep,
-               float take, float* sums) {
-  constexpr std::size_t kAtOnce = 4;
-  for (std::size_t d = 0; d < dims; d += 16 * kAtOnce) {
-    const std::size_t blocks = std::min(kAtOnce, (dims - d + 15) / 16);
-    F16x acc[kAtOnce] = {Splat(0.0f), Splat(0.0f), Splat(0.0f), Splat(0.0f)};
-    for (std::size_t i = 0; i < count; ++i) {
-      const T* value = reinterpret_cast<const T*>(tile.values[i]) + d;
-      const F16x weight = Splat(weights[i]);
-      if (blocks == kAtOnce) {
-        for (std::size_t b = 0; b < kAtOnce; ++b)
-          acc[b] = MulAdd(weight, LoadElements(value + b * 16), acc[b]);
-      } else {
-        for (std::size_t b = 0; b < blocks; ++b)
-          acc[b] = MulAdd(weight, LoadElements(value + b * 16), acc[b]);
-      }
+// acc[q][c] += weight * value over the cells [first, last), in order.
+template <class Values, std::size_t kCount, std::size_t kChunks>
+HWY_INLINE void AddCells(const Tile& tile, const Share* shares, std::size_t first, std::size_t last,
+                         std::size_t chunk, F16x (*acc)[kChunks]) {
+  F16x sums[kCount][kChunks];
+  for (std::size_t q = 0; q < kCount; ++q) {
+    for (std::size_t c = 0; c < kChunks; ++c) sums[q][c] = acc[q][c];
+  }
+  for (std::size_t i = first; i < last; ++i) {
+    F16x value[kChunks];
+    Values::template Load<kChunks>(tile.values[i], chunk, value);
+    for (std::size_t q = 0; q < kCount; ++q) {
+      const F16x weight = Splat(shares[q].weights[i]);
+      for (std::size_t c = 0; c < kChunks; ++c) sums[q][c] = MulAdd(weight, value[c], sums[q][c]);
     }
-    for (std::size_t b = 0; b < blocks; ++b) {
-      float* to = sums + d + b * 16;
-      StoreFloats(MulAdd(acc[b], Splat(take), Mul(LoadFloats(to), Splat(keep))), to);
+  }
+  for (std::size_t q = 0; q < kCount; ++q) {
+    for (std::size_t c = 0; c < kChunks; ++c) acc[q][c] = sums[q][c];
+  }
+}
+
+// The cells that only some of the queries see, each query by itself.
+template <class Values, std::size_t kChunks>
+HWY_NOINLINE void AddCellsAlone(const Tile& tile, const Share& share, std::size_t first, std::size_t last,
+                                std::size_t chunk, F16x (*acc)[kChunks]) {
+  AddCells<Values, 1, kChunks>(tile, &share, first, last, chunk, acc);
+}
+
+// gathered = gathered * keep + sum over the cells of weight * value * take, for the dimensions of kChunks
+// chunks.
+template <class Values, std::size_t kCount, std::size_t kChunks>
+void AddChunks(const Tile& tile, const Share* shares, std::size_t chunk) {
+  std::size_t all_first = 0;
+  std::size_t all_last = kTile;
+  for (std::size_t q = 0; q < kCount; ++q) {
+    all_first = std::max(all_first, shares[q].first);
+    all_last = std::min(all_last, shares[q].last);
+  }
+  all_last = std::max(all_last, all_first);
+  F16x acc[kCount][kChunks];
+  for (std::size_t q = 0; q < kCount; ++q) {
+    for (std::size_t c = 0; c < kChunks; ++c) acc[q][c] = Splat(0.0f);
+    const std::size_t last = std::min(all_first, shares[q].last);
+    if (shares[q].first < last) {
+      AddCellsAlone<Values, kChunks>(tile, shares[q], shares[q].first, last, chunk, acc + q);
+    }
+  }
+  AddCells<Values, kCount, kChunks>(tile, shares, all_first, all_last, chunk, acc);
+  for (std::size_t q = 0; q < kCount; ++q) {
+    if (all_last < shares[q].last) {
+      AddCellsAlone<Values, kChunks>(tile, shares[q], all_last, shares[q].last, chunk, acc + q);
+    }
+    for (std::size_t c = 0; c < kChunks; ++c) {
+      float* to = shares[q].gathered->sums + (chunk + c) * 16;
+      StoreFloats(MulAdd(acc[q][c], Splat(shares[q].take), Mul(LoadFloats(to), Splat(shares[q].keep))), to);
     }
   }
 }
 
-// Merges the first `count` ordinals of the tile into what query `q` has gathered.
-void GatherTile(const AttentionShape& shape, Tile& tile, std::size_t q, std::size_t count,
-                Gathered& gathered) {
-  float* scores = tile.scores[q];
-  float max = kMinusInfinity;
-  bool defined = true;
-  for (std::size_t i = 0; i < count; ++i) {
-    max = scores[i] > max ? scores[i] : max;
-    defined = defined && scores[i] == scores[i];
+// Chunks whose sums, for `count` queries, fit into the registers beside a value and a weight.
+constexpr std::size_t ChunksAtOnce(std::size_t count) {
+  const std::size_t vectors = kParts == 1 ? 24 : 12;
+  std::size_t chunks = 4;
+  while (chunks > 1 && chunks * count * kParts > vectors) chunks /= 2;
+  return chunks;
+}
+
+template <class Values, std::size_t kCount>
+void AddValues(const AttentionShape& shape, const Tile& tile, const Share* shares) {
+  constexpr std::size_t kChunks = ChunksAtOnce(kCount);
+  const std::size_t chunks = (shape.value_dims + 15) / 16;
+  std::size_t chunk = 0;
+  for (; chunk + kChunks <= chunks; chunk += kChunks) AddChunks<Values, kCount, kChunks>(tile, shares, chunk);
+  if constexpr (kChunks > 2) {
+    for (; chunk + 2 <= chunks; chunk += 2) AddChunks<Values, kCount, 2>(tile, shares, chunk);
   }
-  if (max == kMinusInfinity && defined) return;  // every score is -infinity: these cells weigh nothing
-  const float sum = Exponentials(scores, count, max);
-  const float new_max = gathered.max > max ? gathered.max : max;
-  alignas(64) float factors[16] = {gathered.max - new_max, max - new_max};
-  if (gathered.weight == 0) factors[0] = kMinusInfinity;  // nothing gathered yet
-  StoreFloats(Exp(LoadFloats(factors)), factors);
-  const float keep = factors[0];
-  const float take = factors[1];
+  for (; chunk < chunks; ++chunk) AddChunks<Values, kCount, 1>(tile, shares, chunk);
+}
+
+template <class Values>
+void AddValues(const AttentionShape& shape, const Tile& tile, std::span<const Share> shares) {
+  switch (shares.size()) {
+    case 0:
+      return;
+    case 1:
+      return AddValues<Values, 1>(shape, tile, shares.data());
+    case 2:
+      return AddValues<Values, 2>(shape, tile, shares.data());
+    case 3:
+      return AddValues<Values, 3>(shape, tile, shares.data());
+    case 4:
+      return AddValues<Values, 4>(shape, tile, shares.data());
+    case 5:
+      return AddValues<Values, 5>(shape, tile, shares.data());
+    case 6:
+      return AddValues<Values, 6>(shape, tile, shares.data());
+    case 7:
+      return AddValues<Values, 7>(shape, tile, shares.data());
+    default:
+      return AddValues<Values, 8>(shape, tile, shares.data());
+  }
+}
+
+void AddValues(const AttentionShape& shape, const Tile& tile, std::span<const Share> shares) {
   switch (shape.value_element) {
     case CacheElement::kF32:
-      AddValues<float>(tile, scores, count, shape.value_dims, keep, take, gathered.sums);
-      break;
+      return AddValues<FloatValues<float>>(shape, tile, shares);
     case CacheElement::kF16:
-      AddValues<hwy::float16_t>(tile, scores, count, shape.value_dims, keep, take, gathered.sums);
-      break;
+      return AddValues<FloatValues<hwy::float16_t>>(shape, tile, shares);
     case CacheElement::kBF16:
-      AddValues<hwy::bfloat16_t>(tile, scores, count, shape.value_dims, keep, take, gathered.sums);
-      break;
+      return AddValues<FloatValues<hwy::bfloat16_t>>(shape, tile, shares);
+    case CacheElement::kQ8_0:
+      return AddValues<Q8_0Values>(shape, tile, shares);
+    case CacheElement::kQ4_0:
+      return AddValues<Q4_0Values>(shape, tile, shares);
   }
-  gathered.weight = gathered.weight * keep + sum * take;
+}
+
+// Turns the scores [first, last) of a query into weights and merges their sum into what it has gathered.
+// Answers false where these cells weigh nothing.
+bool TakeShare(float* scores, std::size_t first, std::size_t last, Gathered& gathered, Share& share) {
+  if (first >= last) return false;
+  const Greatest greatest = GreatestOf(scores, first, last);
+  if (greatest.score == kMinusInfinity && greatest.defined) return false;
+  const float sum = Exponentials(scores, first, last, greatest.score);
+  const float new_max = gathered.max > greatest.score ? gathered.max : greatest.score;
+  alignas(64) float factors[16] = {gathered.max - new_max, greatest.score - new_max};
+  if (gathered.weight == 0) factors[0] = kMinusInfinity;  // nothing gathered yet
+  StoreFloats(Exp(LoadFloats(factors)), factors);
+  share = {scores, &gathered, first, last, factors[0], factors[1]};
+  gathered.weight = gathered.weight * share.keep + sum * share.take;
   gathered.max = new_max;
+  return true;
+}
+
+// Merges the tile that begins at `start` into what the queries have gathered.
+void GatherTile(const AttentionShape& shape, std::span<const AttentionQuery> queries, std::size_t start,
+                Tile& tile, Gathered* gathered) {
+  Share shares[kQueriesAtOnce];
+  std::size_t count = 0;
+  for (std::size_t q = 0; q < queries.size(); ++q) {
+    if (queries[q].visible <= start) continue;
+    const std::size_t first = queries[q].first > start ? queries[q].first - start : 0;
+    const std::size_t last = std::min(kTile, queries[q].visible - start);
+    if (TakeShare(tile.scores[q], first, last, gathered[q], shares[count])) ++count;
+  }
+  AddValues(shape, tile, std::span<const Share>(shares, count));
 }
 
 void Attend(const AttentionShape& shape, std::span<const CellRun> runs,
@@ -193,19 +333,19 @@ void Attend(const AttentionShape& shape, std::span<const CellRun> runs,
   Tile tile;
   std::array<Gathered, kQueriesAtOnce> gathered;
   const std::size_t padded = (shape.value_dims + 15) / 16 * 16;
+  std::size_t first = std::numeric_limits<std::size_t>::max();
   std::size_t visible = 0;
   for (std::size_t q = 0; q < queries.size(); ++q) {
+    first = std::min(first, queries[q].first);
     visible = std::max(visible, queries[q].visible);
     std::fill_n(gathered[q].sums, padded, 0.0f);
   }
   std::size_t first_run = 0;
-  for (std::size_t start = 0; start < visible; start += kTile) {
-    while (first_run < runs.size() && runs[first_run].ordinal + runs[first_run].count <= start) ++first_run;
-    ScoreTile(shape, runs.subspan(first_run), queries, start, std::min(visible, start + kTile), tile);
-    for (std::size_t q = 0; q < queries.size(); ++q) {
-      if (queries[q].visible <= start) continue;
-      GatherTile(shape, tile, q, std::min(kTile, queries[q].visible - start), gathered[q]);
-    }
+  for (std::size_t start = first / kTile * kTile; start < visible; start += kTile) {
+    const std::size_t begin = std::max(start, first);
+    while (first_run < runs.size() && runs[first_run].ordinal + runs[first_run].count <= begin) ++first_run;
+    ScoreTile(shape, runs.subspan(first_run), queries, start, begin, std::min(visible, start + kTile), tile);
+    GatherTile(shape, queries, start, tile, gathered.data());
   }
   for (std::size_t q = 0; q < queries.size(); ++q) {
     const float weight = gathered[q].weight;

@@ -108,6 +108,39 @@ HWY_INLINE F16x LoadElements(const hwy::bfloat16_t* HWY_RESTRICT from) {
   return out;
 }
 
+// Sixteen signed bytes as floats.
+HWY_INLINE F16x LoadQuants(const std::int8_t* HWY_RESTRICT from) {
+  F16x out;
+  for (std::size_t p = 0; p < kParts; ++p) {
+    out.part[p] = hn::ConvertTo(DF(), hn::PromoteTo(DI(), hn::LoadU(DI8(), from + p * kLanes)));
+  }
+  return out;
+}
+
+// Sixteen times four bits less 8, of the low or the high halves of sixteen bytes, as floats.
+enum class Nibble : std::uint8_t { kLow, kHigh };
+template <Nibble kHalf>
+HWY_INLINE F16x LoadNibbles(const std::uint8_t* HWY_RESTRICT from) {
+  F16x out;
+  for (std::size_t p = 0; p < kParts; ++p) {
+    const VI bytes = hn::PromoteTo(DI(), hn::LoadU(DU8(), from + p * kLanes));
+    const VI number = kHalf == Nibble::kLow ? hn::And(bytes, hn::Set(DI(), 15)) : hn::ShiftRight<4>(bytes);
+    out.part[p] = hn::ConvertTo(DF(), hn::Sub(number, hn::Set(DI(), 8)));
+  }
+  return out;
+}
+
+// The half float at `from`, of any alignment, in every lane.
+HWY_INLINE F16x SplatHalf(const std::byte* from) {
+  std::uint16_t bits;
+  std::memcpy(&bits, from, sizeof(bits));
+  const hn::Rebind<std::uint16_t, DF> d16;
+  const VF value = hn::PromoteTo(DF(), hn::BitCast(DHalf(), hn::Set(d16, bits)));
+  F16x out;
+  for (std::size_t p = 0; p < kParts; ++p) out.part[p] = value;
+  return out;
+}
+
 // e^x to within two units in the last place; below -87.3 it is 0, above 88.7 infinity, NaN stays NaN. Method:
 // x = n ln 2 + r with |r| <= ln 2 / 2, Taylor's series to degree 7 for e^r (its remainder is below 2^-27 of
 // the result), times 2^n.

@@ -70,12 +70,22 @@ Result<RotaryTable> RotaryTable::make(const RotarySpec& spec) {
   return table;
 }
 
-void RotaryTable::turn_at(double position, std::span<float> cosines, std::span<float> sines) const noexcept {
+void RotaryTable::turn(double position, double magnitude, std::span<float> cosines,
+                       std::span<float> sines) const noexcept {
   for (std::size_t i = 0; i < frequencies_.size(); ++i) {
-    const CosSin turn = cos_sin(position * frequencies_[i]);
-    cosines[i] = static_cast<float>(turn.cos * magnitude_);
-    sines[i] = static_cast<float>(turn.sin * magnitude_);
+    const CosSin at = cos_sin(position * frequencies_[i]);
+    cosines[i] = static_cast<float>(at.cos * magnitude);
+    sines[i] = static_cast<float>(at.sin * magnitude);
   }
+}
+
+void RotaryTable::turn_at(double position, std::span<float> cosines, std::span<float> sines) const noexcept {
+  turn(position, magnitude_, cosines, sines);
+}
+
+void RotaryTable::pure_turn_at(std::int64_t distance, std::span<float> cosines,
+                               std::span<float> sines) const noexcept {
+  turn(static_cast<double>(distance), 1, cosines, sines);
 }
 
 void RotaryTable::rotate(std::span<float> head, std::span<const float> cosines,

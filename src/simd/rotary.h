@@ -55,11 +55,18 @@ class RotaryTable {
   // are taken in double precision, so they are as exact at one million as at ten.
   void turn_at(double position, std::span<float> cosines, std::span<float> sines) const noexcept;
 
+  // The same without the attention factor, for what was turned before: by `distance` positions, of either
+  // sign. |distance| times the greatest frequency is below 2^30.
+  void pure_turn_at(std::int64_t distance, std::span<float> cosines, std::span<float> sines) const noexcept;
+
   // Turns one head in place.
   void rotate(std::span<float> head, std::span<const float> cosines,
               std::span<const float> sines) const noexcept;
 
  private:
+  void turn(double position, double magnitude, std::span<float> cosines,
+            std::span<float> sines) const noexcept;
+
   std::vector<double> frequencies_;  // radians for each position
   double magnitude_ = 1;
   RopePairing pairing_ = RopePairing::kAdjacent;

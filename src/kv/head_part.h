@@ -1,0 +1,80 @@
+// Inside the room: where the numbers of a cell lie in one head's keys or values of a frame, and how they get
+// there and back.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "simd/cell_layout.h"
+
+namespace kvasir::kv {
+
+// One array of a head, as simd/cell_layout.h says: `units` units of `unit_bytes` for each cell; `lanes` cells
+// lie side by side.
+struct Plane {
+  std::size_t offset = 0;  // from the frame's start
+  std::size_t units = 0;
+  std::size_t unit_bytes = 0;
+  std::size_t lanes = 1;
+
+  // Where a cell's first unit lies, from the frame's start. The others follow unit_step() bytes apart.
+  [[nodiscard]] std::size_t at(std::size_t cell) const noexcept {
+    const std::size_t lane = cell % lanes;
+    return offset + ((cell - lane) * units + lane) * unit_bytes;
+  }
+  [[nodiscard]] std::size_t unit_step() const noexcept { return lanes * unit_bytes; }
+};
+
+// The keys or the values of one head of the cells of one page: a layout, no bytes. `frame` is always the
+// start of the frame. A cell's *row* is its numbers in a form that knows neither lanes nor neighbours: floats
+// are their `dims` elements in order; blocks are those of quant::BlockType::kQ8_0 or kQ4_0, one behind the
+// other, the padding of the last one included. Different cells may be used by different threads at once.
+class HeadPart {
+ public:
+  enum class Kind : std::uint8_t { kKeys, kValues };
+
+  // dims <= simd::kMaxHeadDims. `offset` is the part's place in the frame.
+  HeadPart(Kind kind, simd::CacheElement element, std::size_t dims, std::size_t page_cells,
+           std::size_t offset) noexcept;
+
+  // Bytes of the part in a frame, and of a cell's row.
+  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+  [[nodiscard]] std::size_t row_bytes() const noexcept;
+
+  // The numbers, and the scales of block types (an array of no units otherwise).
+  [[nodiscard]] const Plane& numbers() const noexcept { return numbers_; }
+  [[nodiscard]] const Plane& scales() const noexcept { return scales_; }
+
+  // Stores the dimensions [0, stored) of `values`, which are all `dims`: elements are rounded to nearest,
+  // ties to even; of blocks, every one that has such a dimension is packed whole, as quant::pack does.
+  // Storing all dimensions also sets the padding to 0.
+  void store(std::byte* frame, std::size_t cell, std::span<const float> values,
+             std::size_t stored) const noexcept;
+
+  // All `dims` numbers of a cell, exactly.
+  void load(const std::byte* frame, std::size_t cell, std::span<float> values) const noexcept;
+
+  // A cell's row out of the frame, and into it.
+  void read_row(const std::byte* frame, std::size_t cell, std::byte* row) const noexcept;
+  void write_row(std::byte* frame, std::size_t cell, const std::byte* row) const noexcept;
+
+ private:
+  void store_floats(std::byte* frame, std::size_t cell, std::span<const float> values) const noexcept;
+  void store_blocks(std::byte* frame, std::size_t cell, std::span<const float> values,
+                    std::size_t blocks) const noexcept;
+  [[nodiscard]] std::size_t block_bytes() const noexcept;
+  void read_block(const std::byte* frame, std::size_t cell, std::size_t block, std::byte* to) const noexcept;
+  void write_block(std::byte* frame, std::size_t cell, std::size_t block,
+                   const std::byte* from) const noexcept;
+  void clear_padding(std::byte* frame, std::size_t cell) const noexcept;
+
+  Kind kind_;
+  simd::CacheElement element_;
+  std::size_t dims_;
+  Plane numbers_;
+  Plane scales_;
+  std::size_t bytes_;
+};
+
+}  // namespace kvasir::kv

@@ -1,0 +1,139 @@
+// Keys and values as they are stored in the cache, read sixteen at a time as floats, exactly. Included once
+// for each target.
+
+// clang-format off
+#if defined(KVASIR_SIMD_CELLS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef KVASIR_SIMD_CELLS_INL_H_
+#undef KVASIR_SIMD_CELLS_INL_H_
+#else
+#define KVASIR_SIMD_CELLS_INL_H_
+#endif
+// clang-format on
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "hwy/highway.h"
+#include "simd/cell_layout.h"
+#include "simd/lanes-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace kvasir::simd::HWY_NAMESPACE {
+
+// The numbers and scales of sixteen cells' keys, or of one cell's value.
+struct StoredCells {
+  const std::byte* numbers;
+  const std::byte* scales;
+};
+
+// sums[q] += key * query[q], one dimension after the other in ascending order. What the three readers of keys
+// have in common: Dot<kCount>(keys, dims, queries, sums).
+template <std::size_t kCount>
+HWY_INLINE void AddProducts(const F16x& key, std::size_t d, const float* const* queries, F16x* sums) {
+  for (std::size_t q = 0; q < kCount; ++q) sums[q] = MulAdd(key, Splat(queries[q][d]), sums[q]);
+}
+
+template <class T>
+struct FloatKeys {
+  template <std::size_t kCount>
+  static HWY_INLINE void Dot(const StoredCells& keys, std::size_t dims, const float* const* queries,
+                             F16x* sums) {
+    const T* numbers = reinterpret_cast<const T*>(keys.numbers);
+    for (std::size_t d = 0; d < dims; ++d) {
+      AddProducts<kCount>(LoadElements(numbers + d * kCellLanes), d, queries, sums);
+    }
+  }
+};
+
+struct Q8_0Keys {
+  template <std::size_t kCount>
+  static HWY_INLINE void Dot(const StoredCells& keys, std::size_t dims, const float* const* queries,
+                             F16x* sums) {
+    const auto* numbers = reinterpret_cast<const std::int8_t*>(keys.numbers);
+    const auto* scales = reinterpret_cast<const hwy::float16_t*>(keys.scales);
+    for (std::size_t begin = 0; begin < dims; begin += kBlockDims, scales += kCellLanes) {
+      const F16x scale = LoadElements(scales);
+      const std::size_t end = std::min(dims, begin + kBlockDims);
+      for (std::size_t d = begin; d < end; ++d) {
+        AddProducts<kCount>(Mul(LoadQuants(numbers + d * kCellLanes), scale), d, queries, sums);
+      }
+    }
+  }
+};
+
+struct Q4_0Keys {
+  template <std::size_t kCount>
+  static HWY_INLINE void Dot(const StoredCells& keys, std::size_t dims, const float* const* queries,
+                             F16x* sums) {
+    const auto* numbers = reinterpret_cast<const std::uint8_t*>(keys.numbers);
+    const auto* scales = reinterpret_cast<const hwy::float16_t*>(keys.scales);
+    for (std::size_t begin = 0; begin < dims; begin += kBlockDims, scales += kCellLanes) {
+      const F16x scale = LoadElements(scales);
+      const std::size_t end = std::min(dims, begin + kBlockDims);
+      std::size_t d = begin;
+      for (; d + 1 < end; d += 2) {
+        const std::uint8_t* pair = numbers + d / 2 * kCellLanes;
+        AddProducts<kCount>(Mul(LoadNibbles<Nibble::kLow>(pair), scale), d, queries, sums);
+        AddProducts<kCount>(Mul(LoadNibbles<Nibble::kHigh>(pair), scale), d + 1, queries, sums);
+      }
+      if (d < end) {
+        const std::uint8_t* pair = numbers + d / 2 * kCellLanes;
+        AddProducts<kCount>(Mul(LoadNibbles<Nibble::kLow>(pair), scale), d, queries, sums);
+      }
+    }
+  }
+};
+
+// Readers of values: Load<kChunks>(value, chunk, out) reads the dimensions [16 chunk, 16 (chunk + kChunks)),
+// where chunk is a multiple of kChunks.
+template <class T>
+struct FloatValues {
+  template <std::size_t kChunks>
+  static HWY_INLINE void Load(const StoredCells& value, std::size_t chunk, F16x* out) {
+    const T* numbers = reinterpret_cast<const T*>(value.numbers) + chunk * 16;
+    for (std::size_t c = 0; c < kChunks; ++c) out[c] = LoadElements(numbers + c * 16);
+  }
+};
+
+inline constexpr std::size_t kBlockChunks = kBlockDims / 16;
+
+struct Q8_0Values {
+  template <std::size_t kChunks>
+  static HWY_INLINE void Load(const StoredCells& value, std::size_t chunk, F16x* out) {
+    const auto* numbers = reinterpret_cast<const std::int8_t*>(value.numbers) + chunk * 16;
+    const std::byte* scales = value.scales + chunk / kBlockChunks * CellLayout::kScaleBytes;
+    F16x scale = SplatHalf(scales);
+    for (std::size_t c = 0; c < kChunks; ++c) {
+      if (c > 0 && c % kBlockChunks == 0)
+        scale = SplatHalf(scales + c / kBlockChunks * CellLayout::kScaleBytes);
+      out[c] = Mul(LoadQuants(numbers + c * 16), scale);
+    }
+  }
+};
+
+struct Q4_0Values {
+  template <std::size_t kChunks>
+  static HWY_INLINE void Load(const StoredCells& value, std::size_t chunk, F16x* out) {
+    const std::size_t block = chunk / kBlockChunks;
+    const auto* numbers = reinterpret_cast<const std::uint8_t*>(value.numbers) + block * 16;
+    const std::byte* scales = value.scales + block * CellLayout::kScaleBytes;
+    if constexpr (kChunks == 1) {
+      const F16x number = chunk % kBlockChunks == 0 ? LoadNibbles<Nibble::kLow>(numbers)
+                                                    : LoadNibbles<Nibble::kHigh>(numbers);
+      out[0] = Mul(number, SplatHalf(scales));
+    } else {
+      for (std::size_t c = 0; c < kChunks; c += kBlockChunks) {
+        const F16x scale = SplatHalf(scales + c / kBlockChunks * CellLayout::kScaleBytes);
+        const std::uint8_t* bytes = numbers + c / kBlockChunks * 16;
+        out[c] = Mul(LoadNibbles<Nibble::kLow>(bytes), scale);
+        out[c + 1] = Mul(LoadNibbles<Nibble::kHigh>(bytes), scale);
+      }
+    }
+  }
+};
+
+}  // namespace kvasir::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif  // KVASIR_SIMD_CELLS_INL_H_
