@@ -77,12 +77,10 @@ Result<Session> load_session(const ModelFlags& flags) {
 }
 
 Result<std::unique_ptr<engine::Engine>> make_engine(const Session& session, const ModelFlags& flags,
-                                                    std::uint64_t wanted, std::uint64_t conversations,
-                                                    std::uint32_t logit_rows) {
+                                                    std::uint64_t wanted, std::uint32_t logit_rows) {
   engine::EngineOptions options = session.options;
   options.logit_rows = logit_rows;
-  // A conversation may leave the rest of its last page to nobody.
-  options.pool = flags.pool.value_or(wanted + conversations * options.page_cells);
+  options.pool = flags.pool.value_or(wanted);
   KVASIR_ASSIGN(const std::uint64_t bytes_a_page, page_bytes(session.model->network(), options));
   const std::uint64_t pages = base::div_up<std::uint64_t>(options.pool, std::max(1U, options.page_cells));
   const std::uint64_t half = base::available_memory() / 2;

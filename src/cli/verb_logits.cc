@@ -5,26 +5,24 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/try.h"
-#include "cli/interrupt.h"
 #include "cli/json.h"
+#include "cli/logits_run.h"
 #include "cli/output.h"
 #include "cli/session.h"
 #include "cli/token_file.h"
 #include "cli/verbs.h"
-#include "sample/sampler.h"
 
 namespace kvasir::cli {
 namespace {
 
-using engine::ConversationId;
 using engine::Engine;
 
 struct Options {
@@ -33,94 +31,28 @@ struct Options {
   std::string output;
   std::vector<std::uint64_t> split;
   std::uint32_t beside = 0;
+  std::string via;
+  std::optional<std::uint64_t> at;
   bool json = false;
 };
 
-// What was done, for the line on standard error.
-struct Done {
-  std::uint64_t steps = 0;
-  std::uint64_t passes = 0;
-  std::uint64_t beside_in_same_pass = 0;  // most other conversations that shared a pass with ours
-};
-
-// The conversation whose logits are wanted, and those beside it.
-class Run {
- public:
-  Run(Engine& engine, const Options& options) : engine_(engine), options_(options) {}
-
-  Status open() {
-    KVASIR_ASSIGN(main_, engine_.open());
-    for (std::uint32_t i = 0; i < options_.beside; ++i) {
-      KVASIR_ASSIGN(const ConversationId other, engine_.open());
-      others_.push_back(other);
-    }
-    return {};
-  }
-
-  // Takes one piece of our ids, beside as many random ids of each other conversation.
-  Status piece(std::span<const Token> ids) {
-    KVASIR_TRY(engine_.prompt(main_, ids, engine::LogitsWanted::kEvery));
-    for (const ConversationId other : others_) {
-      std::vector<Token> random(ids.size());
-      for (Token& id : random) id = next_random();
-      KVASIR_TRY(engine_.prompt(other, random, engine::LogitsWanted::kLast));
-    }
-    while (true) {
-      KVASIR_ASSIGN(const std::uint64_t queued, engine_.queued(main_));
-      if (queued == 0) return {};
-      KVASIR_TRY(step());
-    }
-  }
-
-  // The rows computed since the last call, as bytes of floats.
-  Result<std::vector<float>> take_rows() { return engine_.take_logits(main_); }
-  Result<std::span<const float>> last_row() { return engine_.last_logits(main_); }
-  [[nodiscard]] const Done& done() const { return done_; }
-
- private:
-  Status step() {
-    const auto verdict = [](const engine::JobView&) {
-      return interrupted() ? engine::Verdict::kCancel : engine::Verdict::kGoOn;
-    };
-    KVASIR_ASSIGN(const engine::StepReport report, engine_.step({.between_jobs = verdict}));
-    if (report.outcome != Outcome::kDone)
-      return fail(Outcome::kCancelled, "interrupted; no logits were written");
-    ++done_.steps;
-    done_.passes += report.passes;
-    for (const std::vector<ConversationId>& pass : report.shared_passes) {
-      if (std::ranges::find(pass, main_) == pass.end()) continue;
-      done_.beside_in_same_pass = std::max<std::uint64_t>(done_.beside_in_same_pass, pass.size() - 1);
-    }
-    return {};
-  }
-
-  Token next_random() {
-    const double draw = sample::keyed_uniform(options_.beside, drawn_++);
-    return static_cast<Token>(draw * static_cast<double>(engine_.model().sizes().vocabulary));
-  }
-
-  Engine& engine_;
-  const Options& options_;
-  ConversationId main_{};
-  std::vector<ConversationId> others_;
-  std::uint64_t drawn_ = 0;
-  Done done_;
-};
-
 // One line that says what was done.
-void report(const Done& done, const Options& options) {
+void print_report(const LogitsReport& done, const Options& options) {
   std::string line;
   JsonWriter json(line);
   json.begin_object();
   json.member("steps", done.steps).member("passes", done.passes);
   json.member("page", options.model.page_cells).member("threads", options.model.threads);
-  json.member("beside_in_same_pass", done.beside_in_same_pass);
+  json.member("beside_in_same_pass", done.beside_in_same_pass).member("cells_shared", done.cells_shared);
+  json.member("cells_dropped", done.cells_dropped).member("layers_undone", done.layers_undone);
+  json.member("jobs_suspended", done.jobs_suspended).member("cells_moved", done.cells_moved);
+  json.member("cells_reused", done.cells_reused).member("tokens_recomputed", done.tokens_recomputed);
   json.end_object();
   fmt::print(stderr, "{}\n", line);
 }
 
 // The digest of the last row, as `bench` prints it.
-Status print_digest(Run& run, std::span<const Token> ids) {
+Status print_digest(const LogitsRun& run, std::span<const Token> ids) {
   KVASIR_ASSIGN(const std::span<const float> row, run.last_row());
   std::string line;
   JsonWriter json(line);
@@ -133,30 +65,73 @@ Status print_digest(Run& run, std::span<const Token> ids) {
   return {};
 }
 
+// The borders of the pieces: --split from the start, with one more border at `at`.
+std::vector<std::size_t> piece_ends(const Options& options, std::size_t count, std::size_t at) {
+  std::vector<std::size_t> ends;
+  std::size_t begin = 0;
+  for (std::size_t index = 0; begin < count; ++index) {
+    std::uint64_t size = count;
+    if (!options.split.empty()) size = options.split[std::min(index, options.split.size() - 1)];
+    const std::size_t end = begin + std::min<std::uint64_t>(size, count - begin);
+    if (begin < at && at < end) ends.push_back(at);
+    ends.push_back(end);
+    begin = end;
+  }
+  return ends;
+}
+
+// Tokens that the pool must hold: ours and the others', those of a rewind, keys rewritten by a division, and
+// for `compact` the filler that takes every second cell.
+std::uint64_t pool_tokens(const Options& options, const Via& via, std::uint64_t count, std::uint64_t at) {
+  const std::uint64_t conversations = std::uint64_t{options.beside} + 1;
+  const std::uint64_t slack = conversations * options.model.page_cells;
+  switch (via.kind) {
+    case Via::Kind::kFork:
+      return (conversations + 1) * count + slack;
+    case Via::Kind::kRewind:
+      return conversations * (count + 40) + slack;
+    case Via::Kind::kPrefix:
+      return conversations * count + at + slack;
+    case Via::Kind::kDivide:
+      return conversations * count + at + slack;
+    case Via::Kind::kCompact:
+      return 2 * (conversations * count + slack);
+    default:
+      return conversations * count + slack;
+  }
+}
+
 Status logits(const Options& options) {
+  Via via;
+  if (!options.via.empty()) {
+    KVASIR_ASSIGN(via, parse_via(options.via));
+  }
   KVASIR_ASSIGN(const std::vector<Token> ids, read_ids(options.tokens));
   if (ids.empty()) return fail(Outcome::kInvalidArgument, "'" + options.tokens + "' holds no token id");
-  KVASIR_ASSIGN(const Session session, load_session(options.model));
-  const std::uint64_t conversations = std::uint64_t{options.beside} + 1;
+  const std::size_t at = options.at.value_or(ids.size() / 2);
+  if (via.kind != Via::Kind::kNone && (at == 0 || at >= ids.size())) {
+    return fail(Outcome::kInvalidArgument,
+                fmt::format("--at {} leaves no token before or behind it; there are {}", at, ids.size()));
+  }
+  KVASIR_ASSIGN(Session session, load_session(options.model));
+  session.options.share_prefixes = via.kind == Via::Kind::kPrefix;
   const auto logit_rows = static_cast<std::uint32_t>(
-      std::min<std::uint64_t>(options.model.pass_tokens, ids.size() + options.beside));
+      std::min<std::uint64_t>(options.model.pass_tokens, ids.size() + options.beside + 1));
   KVASIR_ASSIGN(const std::unique_ptr<Engine> engine,
-                make_engine(session, options.model, conversations * ids.size(), conversations, logit_rows));
+                make_engine(session, options.model, pool_tokens(options, via, ids.size(), at), logit_rows));
   KVASIR_ASSIGN(const auto output, open_output(base::system_files(), options.output));
-  Run run(*engine, options);
-  KVASIR_TRY(run.open());
-  std::size_t at = 0;
-  for (std::size_t index = 0; at < ids.size(); ++index) {
-    std::uint64_t size = ids.size();
-    if (!options.split.empty()) size = options.split[std::min(index, options.split.size() - 1)];
-    const std::size_t count = std::min<std::uint64_t>(size, ids.size() - at);
-    KVASIR_TRY(run.piece(std::span(ids).subspan(at, count)));
+  LogitsRun run(*engine, options.beside);
+  KVASIR_TRY(run.open(via));
+  std::size_t begin = 0;
+  for (const std::size_t end : piece_ends(options, ids.size(), via.kind == Via::Kind::kNone ? 0 : at)) {
+    if (via.kind != Via::Kind::kNone && begin == at) KVASIR_TRY(run.act(via, std::span(ids).first(begin)));
+    KVASIR_TRY(run.piece(std::span(ids).subspan(begin, end - begin)));
     KVASIR_ASSIGN(const std::vector<float> rows, run.take_rows());
     KVASIR_TRY(output->write(std::as_bytes(std::span(rows))));
-    at += count;
+    begin = end;
   }
   KVASIR_TRY(output->commit());
-  report(run.done(), options);
+  print_report(run.report(), options);
   return options.json ? print_digest(run, ids) : Status();
 }
 
@@ -176,6 +151,11 @@ void add_logits(CLI::App& program, Action& action) {
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{UINT32_MAX}));
   verb->add_option("--beside", options->beside, "Other random conversations that run in the same passes")
       ->check(CLI::Range(0U, 1U << 16));
+  verb->add_option(
+      "--via", options->via,
+      "What happens on the way: fork, rewind, abort, suspend, compact, prefix, swap:A:B, shift:KEEP:COUNT, "
+      "divide:D");
+  verb->add_option("--at", options->at, "After how many tokens it happens (default: half of them)");
   verb->add_flag("--json", options->json, "Print the ids and a digest of the last row's logits");
   verb->callback([options, &action] { action = [options] { return logits(*options); }; });
 }

@@ -194,7 +194,7 @@ Status run(const Options& options) {
   }
   KVASIR_ASSIGN(std::vector<Token> prompt, prompt_tokens(*tokenizer, options));
   const std::uint64_t longest = std::min(session.options.context, prompt.size() + options.count);
-  KVASIR_ASSIGN(const auto engine, make_engine(session, options.model, longest, 1, 1));
+  KVASIR_ASSIGN(const auto engine, make_engine(session, options.model, longest, 1));
   Generation generation(*engine, *tokenizer, options, seed);
   KVASIR_ASSIGN(const Completion completion, generation.run(std::move(prompt)));
   print_summary(completion, seed, options);

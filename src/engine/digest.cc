@@ -40,14 +40,15 @@ Result<std::uint64_t> Engine::digest() const {
       if (!conversation.open) continue;
       digest.array(conversation.tokens);
       digest.array(conversation.queue);
-      digest.number(static_cast<std::uint64_t>(conversation.wanted));
-      digest.array(conversation.last_logits);
+      digest.array(conversation.every);
+      digest.array(conversation.last_logits != nullptr ? *conversation.last_logits : Row());
       digest.array(conversation.every_logit);
       for (std::size_t group = 0; group < store_->group_count(); ++group) {
         const std::vector<kv::LayerGeometry>& layers = model_->network().groups[group].layers;
         for (const pages::Run& run : store_->runs(conversation.table, group)) {
           for (std::uint32_t cell = run.cell; cell < run.cell + run.count; ++cell) {
-            digest.number(store_->position(group, run.page, cell));
+            digest.number(static_cast<std::uint64_t>(store_->position(group, run.page, cell)) +
+                          static_cast<std::uint64_t>(run.shift));
             for (std::uint32_t layer = 0; layer < layers.size(); ++layer) {
               arena_.append_cell(layers[layer], store_->frame(group, run.page, layer), cell, digest.bytes());
             }

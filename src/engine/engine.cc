@@ -96,11 +96,16 @@ Result<Engine::Conversation*> Engine::find_idle(ConversationId id) {
   return found;
 }
 
+std::size_t Engine::new_slot() {
+  const auto free = std::ranges::find(conversations_, false, &Conversation::open);
+  const auto index = static_cast<std::size_t>(free - conversations_.begin());
+  if (free == conversations_.end()) conversations_.emplace_back();
+  return index;
+}
+
 Result<ConversationId> Engine::open() {
   try {
-    const auto free = std::ranges::find(conversations_, false, &Conversation::open);
-    const auto index = static_cast<std::size_t>(free - conversations_.begin());
-    if (free == conversations_.end()) conversations_.emplace_back();
+    const std::size_t index = new_slot();
     KVASIR_ASSIGN(const pages::TableId table, store_->open());
     conversations_[index] = Conversation{.table = table, .open = true};
     return ConversationId{static_cast<std::uint32_t>(index)};
@@ -113,41 +118,6 @@ Status Engine::close(ConversationId id) {
   KVASIR_ASSIGN(Conversation* const conversation, find_idle(id));
   store_->close(conversation->table);
   *conversation = Conversation{};
-  return {};
-}
-
-Status Engine::prompt(ConversationId id, std::span<const Token> tokens, LogitsWanted wanted) {
-  KVASIR_ASSIGN(Conversation* const conversation, find_idle(id));
-  for (const Token token : tokens) {
-    if (token < 0 || static_cast<std::uint32_t>(token) >= model_->sizes().vocabulary) {
-      return fail(Outcome::kInvalidArgument,
-                  "there is no token " + std::to_string(token) + ", the vocabulary has " +
-                      std::to_string(model_->sizes().vocabulary),
-                  {.limit = model_->sizes().vocabulary});
-    }
-  }
-  const std::uint64_t held = conversation->tokens.size() + conversation->queue.size();
-  if (tokens.size() > options_.context - std::min(options_.context, held)) {
-    return fail(Outcome::kNoSpace,
-                "the conversation would be " + std::to_string(held + tokens.size()) +
-                    " tokens long, the context is " + std::to_string(options_.context),
-                {.wanted = held + tokens.size(),
-                 .available = options_.context - held,
-                 .limit = options_.context,
-                 .setting = "--ctx"});
-  }
-  try {
-    conversation->queue.insert(conversation->queue.end(), tokens.begin(), tokens.end());
-  } catch (const std::bad_alloc&) {
-    return fail(Outcome::kOutOfMemory, "no memory for a queue of tokens");
-  }
-  conversation->wanted = wanted;
-  return {};
-}
-
-Status Engine::clear_queue(ConversationId id) {
-  KVASIR_ASSIGN(Conversation* const conversation, find_idle(id));
-  conversation->queue.clear();
   return {};
 }
 
@@ -237,11 +207,11 @@ Result<std::uint64_t> Engine::queued(ConversationId id) const {
 
 Result<std::span<const float>> Engine::last_logits(ConversationId id) const {
   KVASIR_ASSIGN(const Conversation* const conversation, find(id));
-  if (conversation->last_logits.empty() || !conversation->queue.empty()) {
+  if (conversation->last_logits == nullptr || !conversation->queue.empty()) {
     return fail(Outcome::kNeedsPrompt,
                 "there are no logits for the last token; prompt the conversation and step");
   }
-  return std::span<const float>(conversation->last_logits);
+  return std::span<const float>(*conversation->last_logits);
 }
 
 Result<std::vector<float>> Engine::take_logits(ConversationId id) {

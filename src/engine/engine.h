@@ -37,6 +37,7 @@ struct EngineOptions {
   std::uint32_t page_cells = 32;    // in a page
   std::uint32_t pass_tokens = 512;  // most in a pass
   std::uint32_t logit_rows = 64;    // most in a pass whose logits are wanted
+  bool share_prefixes = false;      // empty conversations take beginnings that others computed
   kv::CacheTypes types;
 };
 
@@ -87,13 +88,47 @@ class Engine {
   // Ends a conversation and gives its cells back. kNotFound; kBusy while it is part of an open step.
   [[nodiscard]] Status close(ConversationId id);
 
-  // Queues tokens. kNotFound; kInvalidArgument names a token outside the vocabulary; kNoSpace where the
+  // Queues tokens; answers how many of them an empty conversation took from the prefix index, which are
+  // committed at once. kNotFound; kInvalidArgument names a token outside the vocabulary; kNoSpace where the
   // conversation would outgrow the context, with the numbers; kBusy while it is part of an open step;
   // kOutOfMemory. On error nothing is queued.
-  [[nodiscard]] Status prompt(ConversationId id, std::span<const Token> tokens, LogitsWanted wanted);
+  Result<std::uint64_t> prompt(ConversationId id, std::span<const Token> tokens, LogitsWanted wanted);
+
+  // Makes the conversation hold exactly `tokens`: rewinds to the longest common beginning, queues the rest
+  // (at least the last token, so that its logits come), and answers how many were kept. Errors as prompt()
+  // and edit(); on error nothing has changed.
+  Result<std::uint64_t> prompt_to(ConversationId id, std::span<const Token> tokens);
 
   // Takes back everything queued. kNotFound; kBusy while it is part of an open step.
   [[nodiscard]] Status clear_queue(ConversationId id);
+
+  // A new conversation with the same committed tokens, whose cells both hold from now on, the same queue and
+  // the same last logits. Nothing is copied in the cache. Also while the parent is part of an open step: the
+  // child is what is committed. kNotFound, kOutOfMemory.
+  [[nodiscard]] Result<ConversationId> fork(ConversationId id);
+
+  // Applies the operations one after another, all or none. Afterwards the conversation has no last logits, if
+  // anything changed. kNotFound; kBusy while it is part of an open step; kInvalidArgument, kNoSpace,
+  // kOutOfMemory as pages::PageStore::begin_edit. On error nothing has changed.
+  [[nodiscard]] Status edit(ConversationId id, std::span<const pages::EditOperation> operations);
+
+  // Short forms of edit(). Rewind keeps the first `length` tokens. Shift drops `count` tokens after the first
+  // `keep` and moves the positions of the rest left by as many.
+  [[nodiscard]] Status rewind(ConversationId id, std::uint64_t length);
+  [[nodiscard]] Status shift_left(ConversationId id, std::uint64_t keep, std::uint64_t count);
+
+  // Lets two committed cells change places in the pool; no bit of any logits changes. kNotFound,
+  // kInvalidArgument, kOutOfMemory; kBusy while a step is open.
+  [[nodiscard]] Status swap_cells(ConversationId id, std::uint64_t a, std::uint64_t b);
+
+  // Moves cells so that conversations lie in fewer spans, until nothing is worth moving or about `budget`
+  // cells have moved; answers how many. Conversations of an open step stay where they are. kOutOfMemory, with
+  // what has moved moved.
+  [[nodiscard]] Result<std::uint64_t> compact(std::uint64_t budget);
+
+  // Commits `tokens` whose cells hold no meaning, without computing: to measure at a depth, or to fill a
+  // pool. Errors as prompt() and step().
+  [[nodiscard]] Status fill(ConversationId id, std::span<const Token> tokens);
 
   // One step, or the continuation of an open one. kNoSpace and kOutOfMemory leave everything as it was. A
   // report says what happened otherwise.
@@ -114,6 +149,8 @@ class Engine {
   [[nodiscard]] Result<std::vector<float>> take_logits(ConversationId id);
 
   [[nodiscard]] std::uint64_t tokens_free() const noexcept { return store_->tokens_free(); }
+  [[nodiscard]] pages::SpaceReport space() const noexcept { return store_->space(); }
+  [[nodiscard]] Result<pages::Holdings> holdings(ConversationId id) const;
   [[nodiscard]] const model::Model& model() const noexcept { return *model_; }
   [[nodiscard]] const EngineOptions& options() const noexcept { return options_; }
 
@@ -122,12 +159,15 @@ class Engine {
   [[nodiscard]] Result<std::uint64_t> digest() const;
 
  private:
+  using Row = std::vector<float>;
+  static constexpr std::uint64_t kNoSalt = 0;  // beginnings are shared by all conversations
+
   struct Conversation {
     pages::TableId table{};
     std::vector<Token> tokens;
     std::vector<Token> queue;
-    LogitsWanted wanted = LogitsWanted::kLast;
-    std::vector<float> last_logits;
+    std::vector<std::uint8_t> every;  // [queue]: whether the token's logits are wanted wherever it stands
+    std::shared_ptr<const Row> last_logits;  // immutable, shared by forks; null where there are none
     std::vector<float> every_logit;
     bool open = false;
     bool in_step = false;
@@ -142,11 +182,21 @@ class Engine {
 
   [[nodiscard]] Result<bool> begin_step(const StepOptions& options);
   void prepare_deliveries(OpenStep& step);
+  [[nodiscard]] Status check_prompt(const Conversation& conversation, std::span<const Token> tokens,
+                                    std::uint64_t held) const;
+  [[nodiscard]] std::size_t new_slot();
   [[nodiscard]] model::Pass build_pass(const OpenStep& step) const;
   [[nodiscard]] Status run_passes(const StepOptions& options, StepReport& report);
   [[nodiscard]] Status run_jobs(const StepOptions& options, StepReport& report);
   void collect_logits(OpenStep& step) noexcept;
   void commit_step(StepReport& report) noexcept;
+
+  template <class Job>
+  void for_layers(std::uint32_t group, const Job& job);
+  [[nodiscard]] kv::FrameCell place(std::uint32_t group, pages::CellAt at, std::uint32_t layer) const;
+  [[nodiscard]] std::uint32_t rotary_of(std::uint32_t group, std::uint32_t layer_in_group) const;
+  void copy(const pages::CopyCells& job);
+  void rotate(const pages::RotateCells& job);
 
   std::shared_ptr<const model::Model> model_;
   parallel::ThreadPool* pool_;

@@ -49,7 +49,8 @@ void append_runs_below(std::span<const pages::Run> from, std::uint64_t end, std:
 Result<bool> Engine::begin_step(const StepOptions& options) {
   std::vector<Demand> demands;
   for (const Conversation& conversation : conversations_) {
-    demands.push_back({conversation.queue.size(), conversation.wanted == LogitsWanted::kEvery});
+    const bool every = std::ranges::find(conversation.every, std::uint8_t{1}) != conversation.every.end();
+    demands.push_back({conversation.queue.size(), every});
   }
   const PassBounds bounds{options_.pass_tokens, options_.logit_rows};
   const StepPlan plan = plan_step(std::move(demands), bounds, rotation_, options.whole_queue);
@@ -91,11 +92,11 @@ void Engine::prepare_deliveries(OpenStep& step) {
     Conversation& conversation = conversations_[static_cast<std::size_t>(line.id)];
     conversation.tokens.reserve(conversation.tokens.size() + line.tokens);
     line.ends_queue = line.tokens == conversation.queue.size();
-    if (line.ends_queue) line.last_logits.resize(vocabulary);
-    if (conversation.wanted == LogitsWanted::kEvery) {
-      line.every_logit.resize(line.tokens * vocabulary);
-      conversation.every_logit.reserve(conversation.every_logit.size() + line.every_logit.size());
-    }
+    if (line.ends_queue) line.last_logits = std::make_shared<Row>(vocabulary);
+    const auto taken = std::span(conversation.every).first(line.tokens);
+    const auto rows = static_cast<std::size_t>(std::ranges::count(taken, std::uint8_t{1}));
+    line.every_logit.resize(rows * vocabulary);
+    conversation.every_logit.reserve(conversation.every_logit.size() + line.every_logit.size());
   }
 }
 
@@ -124,10 +125,9 @@ model::Pass Engine::build_pass(const OpenStep& step) const {
     for (std::uint32_t i = 0; i < piece.count; ++i) {
       const std::uint64_t in_line = piece.first + i;
       const bool last = line.ends_queue && in_line + 1 == line.tokens;
-      const bool wanted = last || conversation.wanted == LogitsWanted::kEvery;
-      const model::CellPlace& place = pass.places[0][pass.rows.size()];
+      const bool wanted = last || conversation.every[in_line] != 0;
       pass.rows.push_back({conversation.queue[in_line], index, begin + i,
-                           store_->position(0, place.page, place.cell),
+                           store_->next_position(conversation.table) + static_cast<std::int64_t>(in_line),
                            wanted ? pass.logit_rows++ : model::PassRow::kNoLogits});
     }
     pass.sequences.push_back(std::move(sequence));
@@ -142,17 +142,17 @@ void Engine::collect_logits(OpenStep& step) noexcept {
   for (std::size_t sequence = 0; sequence < pass.sequences.size(); ++sequence) {
     const OpenStep::Piece& piece = step.passes[step.pass][sequence];
     OpenStep::Line& line = step.lines[piece.line];
+    const Conversation& conversation = conversations_[static_cast<std::size_t>(line.id)];
     for (std::uint32_t i = 0; i < piece.count; ++i) {
       const model::PassRow& row = pass.rows[pass.sequences[sequence].first_row + i];
       if (row.logits_row == model::PassRow::kNoLogits) continue;
       const std::span<const float> logits = forward_->logits(row.logits_row);
-      if (!line.every_logit.empty()) {
-        std::ranges::copy(
-            logits, line.every_logit.begin() + static_cast<std::ptrdiff_t>(line.rows_gathered * vocabulary));
-        ++line.rows_gathered;
+      const std::uint64_t in_line = piece.first + i;
+      if (conversation.every[in_line] != 0) {
+        const auto at = static_cast<std::ptrdiff_t>(line.rows_gathered++ * vocabulary);
+        std::ranges::copy(logits, line.every_logit.begin() + at);
       }
-      if (line.ends_queue && piece.first + i + 1 == line.tokens)
-        std::ranges::copy(logits, line.last_logits.begin());
+      if (line.ends_queue && in_line + 1 == line.tokens) std::ranges::copy(logits, line.last_logits->begin());
     }
   }
 }
@@ -163,12 +163,15 @@ void Engine::commit_step(StepReport& report) noexcept {
   step.ticket.commit(step.accepted);
   for (OpenStep::Line& line : step.lines) {
     Conversation& conversation = conversations_[static_cast<std::size_t>(line.id)];
-    const auto end = conversation.queue.begin() + static_cast<std::ptrdiff_t>(line.tokens);
-    conversation.tokens.insert(conversation.tokens.end(), conversation.queue.begin(), end);
-    conversation.queue.erase(conversation.queue.begin(), end);
-    conversation.last_logits.swap(line.last_logits);
+    const auto count = static_cast<std::ptrdiff_t>(line.tokens);
+    conversation.tokens.insert(conversation.tokens.end(), conversation.queue.begin(),
+                               conversation.queue.begin() + count);
+    conversation.queue.erase(conversation.queue.begin(), conversation.queue.begin() + count);
+    conversation.every.erase(conversation.every.begin(), conversation.every.begin() + count);
+    conversation.last_logits = std::move(line.last_logits);
     conversation.every_logit.insert(conversation.every_logit.end(), line.every_logit.begin(),
                                     line.every_logit.end());
+    if (options_.share_prefixes) store_->remember(conversation.table, conversation.tokens, kNoSalt);
     conversation.in_step = false;
     report.tokens += line.tokens;
   }

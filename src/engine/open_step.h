@@ -14,11 +14,11 @@ struct Engine::OpenStep {
   // What one conversation contributes, in the order of the ticket's plan.
   struct Line {
     ConversationId id{};
-    std::uint64_t tokens = 0;        // from the front of its queue
-    bool ends_queue = false;         // its last token gets logits
-    std::vector<float> last_logits;  // of the last token, if it ends the queue
-    std::vector<float> every_logit;  // row after row, where every token wants one
-    std::size_t rows_gathered = 0;   // of every_logit
+    std::uint64_t tokens = 0;          // from the front of its queue
+    bool ends_queue = false;           // its last token gets logits
+    std::shared_ptr<Row> last_logits;  // of the last token, if it ends the queue
+    std::vector<float> every_logit;    // row after row, of the tokens that want one
+    std::size_t rows_gathered = 0;     // of every_logit
   };
 
   // Tokens [first, first + count) of a line.

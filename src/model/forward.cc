@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/checked.h"
+#include "base/try.h"
 #include "model/expert_routing.h"
 #include "simd/vector_math.h"
 
@@ -91,6 +92,8 @@ Status Forward::start(Pass pass) {
     for (std::uint32_t row = 0; row < pass_.rows.size(); ++row) {
       if (pass_.rows[row].logits_row != PassRow::kNoLogits) logits_source_[pass_.rows[row].logits_row] = row;
     }
+    number_variants();
+    KVASIR_TRY(workspace_->reserve_variants(*model_, variants_.back().first + shifts_.back().size()));
     layer_ = 0;
     jobs_ = 0;
     enter(Stage::kEmbed);
@@ -99,6 +102,28 @@ Status Forward::start(Pass pass) {
     return fail(Outcome::kOutOfMemory, "no memory for a pass");
   }
   return {};
+}
+
+void Forward::number_variants() {
+  shifts_.resize(pass_.sequences.size());
+  variants_.resize(pass_.rows.size());
+  std::uint32_t next = 0;
+  for (std::size_t index = 0; index < pass_.sequences.size(); ++index) {
+    const PassSequence& sequence = pass_.sequences[index];
+    std::vector<std::int64_t>& shifts = shifts_[index];
+    shifts.clear();
+    for (const std::vector<pages::Run>& runs : sequence.runs) {
+      for (const pages::Run& run : runs) {
+        if (std::ranges::find(shifts, run.shift) == shifts.end()) shifts.push_back(run.shift);
+      }
+    }
+    // New cells all have the shift of the last span (a storage position goes on from its predecessor's).
+    const auto own = std::ranges::find(shifts, sequence.runs.front().back().shift);
+    for (std::uint32_t row = sequence.first_row; row < sequence.first_row + sequence.rows; ++row) {
+      variants_[row] = {next, next + static_cast<std::uint32_t>(own - shifts.begin())};
+      next += static_cast<std::uint32_t>(shifts.size());
+    }
+  }
 }
 
 PassProgress Forward::progress() const noexcept {
@@ -279,8 +304,9 @@ void Forward::plan_attention() {
     const PassSequence& sequence = pass_.sequences[index];
     w.frame_runs.clear();
     for (const pages::Run& run : sequence.runs[mixer.group]) {
-      w.frame_runs.push_back(
-          {store_->frame(mixer.group, run.page, mixer.layer_in_group), run.cell, run.count, run.ordinal});
+      const auto variant = std::ranges::find(shifts_[index], run.shift) - shifts_[index].begin();
+      w.frame_runs.push_back({store_->frame(mixer.group, run.page, mixer.layer_in_group), run.cell, run.count,
+                              run.ordinal, static_cast<std::uint32_t>(variant)});
     }
     arena_->resolve(mixer.geometry, w.frame_runs, w.resolved[index]);
     for (std::uint32_t row = 0; row < sequence.rows; row += rows_at_once) {
@@ -363,9 +389,13 @@ void Forward::embed(std::size_t row) noexcept {
   const PassRow& entry = pass_.rows[row];
   model_->network().token_embedding.read_row(static_cast<std::size_t>(entry.token), w.hidden.row(row));
   std::ranges::fill(w.product.row(row), 0.0F);
+  const std::vector<std::int64_t>& shifts = shifts_[entry.sequence];
   for (std::size_t table = 0; table < w.cosines.size(); ++table) {
-    model_->network().rotary[table].turn_at(static_cast<double>(entry.position), w.cosines[table].row(row),
-                                            w.sines[table].row(row));
+    for (std::size_t i = 0; i < shifts.size(); ++i) {
+      const std::size_t variant = variants_[row].first + i;
+      model_->network().rotary[table].turn_at(static_cast<double>(entry.position - shifts[i]),
+                                              w.cosines[table].row(variant), w.sines[table].row(variant));
+    }
   }
 }
 
@@ -376,25 +406,42 @@ void Forward::norm_row(const Norm& norm, std::size_t row, std::size_t into) noex
   simd::rms_norm(w.hidden.row(row), norm.weight, norm.epsilon, w.normed.row(into));
 }
 
-// Norms and turns the heads of query and key, and stores key and value in the row's cell.
+// Norms and turns the heads of query and key, and stores key and value in the row's cell. The raw query is
+// turned anew for each variant, so that no query is ever turned twice.
 void Forward::store(std::size_t row) noexcept {
   Workspace& w = *workspace_;
   const Attention& mixer = layer().mixer;
-  const simd::RotaryTable& rotary = model_->network().rotary[mixer.rotary];
-  const std::size_t dims = mixer.geometry.key_dims;
-  const auto turn_heads = [&](std::span<float> heads, const std::optional<Norm>& norm) {
-    for (std::size_t at = 0; at < heads.size(); at += dims) {
-      const std::span<float> head = heads.subspan(at, dims);
-      if (norm) simd::rms_norm(head, norm->weight, norm->epsilon, head);
-      rotary.rotate(head, w.cosines[mixer.rotary].row(row), w.sines[mixer.rotary].row(row));
-    }
-  };
+  const std::span<float> raw = w.query.row(row).first(mixer.query.out());
   const std::span<float> keys = w.key.row(row).first(mixer.key.out());
-  turn_heads(w.query.row(row).first(mixer.query.out()), mixer.query_norm);
-  turn_heads(keys, mixer.key_norm);
+  norm_heads(raw, mixer.query_norm);
+  norm_heads(keys, mixer.key_norm);
+  turn_heads(keys, variants_[row].own);
+  for (std::size_t i = 0; i < shifts_[pass_.rows[row].sequence].size(); ++i) {
+    const std::size_t variant = variants_[row].first + i;
+    const std::span<float> turned = w.turned.row(variant).first(raw.size());
+    std::ranges::copy(raw, turned.begin());
+    turn_heads(turned, variant);
+  }
   const CellPlace& place = pass_.places[mixer.group][row];
   arena_->store(mixer.geometry, store_->frame(mixer.group, place.page, mixer.layer_in_group), place.cell,
                 keys, w.value.row(row).first(mixer.value.out()));
+}
+
+void Forward::norm_heads(std::span<float> heads, const std::optional<Norm>& norm) const noexcept {
+  if (!norm) return;
+  for (std::size_t at = 0; at < heads.size(); at += norm->weight.size()) {
+    const std::span<float> head = heads.subspan(at, norm->weight.size());
+    simd::rms_norm(head, norm->weight, norm->epsilon, head);
+  }
+}
+
+void Forward::turn_heads(std::span<float> heads, std::size_t variant) const noexcept {
+  const Attention& mixer = layer().mixer;
+  const std::span<const float> cosines = workspace_->cosines[mixer.rotary].row(variant);
+  const std::span<const float> sines = workspace_->sines[mixer.rotary].row(variant);
+  for (std::size_t at = 0; at < heads.size(); at += mixer.geometry.key_dims) {
+    model_->network().rotary[mixer.rotary].rotate(heads.subspan(at, mixer.geometry.key_dims), cosines, sines);
+  }
 }
 
 void Forward::attend(std::size_t item) noexcept {
@@ -407,9 +454,10 @@ void Forward::attend(std::size_t item) noexcept {
   for (std::uint32_t row = block.first_row; row < block.first_row + block.rows; ++row) {
     for (std::uint32_t i = 0; i < block.heads; ++i) {
       const std::size_t head = kv_head * mixer.heads_per_kv() + block.first_head + i;
-      queries[count++] = {w.query.row(row).data() + head * mixer.geometry.key_dims,
-                          w.attended.row(row).data() + head * mixer.geometry.value_dims,
-                          pass_.rows[row].ordinal + 1};
+      queries[count++] = {.query = w.turned.row(variants_[row].first).data() + head * mixer.geometry.key_dims,
+                          .out = w.attended.row(row).data() + head * mixer.geometry.value_dims,
+                          .visible = pass_.rows[row].ordinal + 1,
+                          .variant_stride = w.turned.stride()};
     }
   }
   arena_->attend(mixer.geometry, kv_head, mixer.scale, w.resolved[block.sequence],

@@ -37,7 +37,7 @@ struct PassRow {
   Token token = 0;
   std::uint32_t sequence = 0;            // index into Pass::sequences
   std::uint64_t ordinal = 0;             // in its conversation
-  std::uint64_t position = 0;            // what rotation uses
+  std::int64_t position = 0;             // logical: what windows and biases use; rotation takes the shift off
   std::uint32_t logits_row = kNoLogits;  // where its logits go in the workspace
 };
 
@@ -133,7 +133,17 @@ class Forward {
     [[nodiscard]] std::size_t items() const noexcept;
   };
 
+  // A key is stored turned by its storage position, and a span's shift is what its logical positions are
+  // beyond that. So a row's query is turned once for each shift among the spans it sees: a variant. Variants
+  // of all rows are numbered one behind the other; the row's own key is turned like the variant of its own
+  // span.
+  struct RowVariants {
+    std::uint32_t first = 0;
+    std::uint32_t own = 0;
+  };
+
   [[nodiscard]] Status check(const Pass& pass) const;
+  void number_variants();
   [[nodiscard]] const Layer& layer() const noexcept { return model_->network().layers[layer_]; }
   [[nodiscard]] const GatedFeedForward* dense() const noexcept {
     return std::get_if<GatedFeedForward>(&layer().feed_forward);
@@ -164,6 +174,8 @@ class Forward {
   void embed(std::size_t row) noexcept;
   void norm_row(const Norm& norm, std::size_t row, std::size_t into) noexcept;
   void store(std::size_t row) noexcept;
+  void norm_heads(std::span<float> heads, const std::optional<Norm>& norm) const noexcept;
+  void turn_heads(std::span<float> heads, std::size_t variant) const noexcept;
   void attend(std::size_t item) noexcept;
   void combine(std::size_t row) noexcept;
 
@@ -175,7 +187,9 @@ class Forward {
   parallel::RangeFunction run_range_;  // run_item over a range; made once, so that a job allocates nothing
 
   Pass pass_;
-  std::vector<std::uint32_t> logits_source_;  // [logits row]: its row
+  std::vector<std::uint32_t> logits_source_;       // [logits row]: its row
+  std::vector<std::vector<std::int64_t>> shifts_;  // [sequence]: the different shifts of its spans
+  std::vector<RowVariants> variants_;              // [row]
   Stage stage_ = Stage::kDone;
   std::uint32_t layer_ = 0;
   std::uint64_t jobs_ = 0;

@@ -84,12 +84,7 @@ Result<Workspace> Workspace::create(const Model& model, const PassLimits& limits
     KVASIR_ASSIGN(workspace.up, FloatRows::allocate(rows, widths.feed_forward));
     KVASIR_ASSIGN(workspace.product, FloatRows::allocate(rows, embedding));
     KVASIR_ASSIGN(workspace.logits, FloatRows::allocate(limits.logit_rows, model.sizes().vocabulary));
-    for (const simd::RotaryTable& table : network.rotary) {
-      KVASIR_ASSIGN(FloatRows cosines, FloatRows::allocate(rows, table.dims() / 2));
-      KVASIR_ASSIGN(FloatRows sines, FloatRows::allocate(rows, table.dims() / 2));
-      workspace.cosines.push_back(std::move(cosines));
-      workspace.sines.push_back(std::move(sines));
-    }
+    KVASIR_TRY(workspace.reserve_variants(model, 2 * rows));
     workspace.resolved.resize(rows);
     KVASIR_TRY(allocate_experts(workspace.experts, widths, embedding, rows));
     return workspace;
@@ -97,6 +92,23 @@ Result<Workspace> Workspace::create(const Model& model, const PassLimits& limits
     return fail(Outcome::kOutOfMemory, "no memory for a pass of " + std::to_string(rows) + " tokens",
                 {.wanted = rows, .setting = "--pass"});
   }
+}
+
+Status Workspace::reserve_variants(const Model& model, std::size_t variants) {
+  if (variants <= turned.rows()) return {};
+  KVASIR_ASSIGN(FloatRows more_turned, FloatRows::allocate(variants, query.width()));
+  std::vector<FloatRows> more_cosines;
+  std::vector<FloatRows> more_sines;
+  for (const simd::RotaryTable& table : model.network().rotary) {
+    KVASIR_ASSIGN(FloatRows of_cosines, FloatRows::allocate(variants, table.dims() / 2));
+    KVASIR_ASSIGN(FloatRows of_sines, FloatRows::allocate(variants, table.dims() / 2));
+    more_cosines.push_back(std::move(of_cosines));
+    more_sines.push_back(std::move(of_sines));
+  }
+  turned = std::move(more_turned);
+  cosines = std::move(more_cosines);
+  sines = std::move(more_sines);
+  return {};
 }
 
 }  // namespace kvasir::model

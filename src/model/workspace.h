@@ -27,6 +27,10 @@ class FloatRows {
     return {bytes_.as<float>().data() + index * stride_, width_};
   }
   [[nodiscard]] std::size_t width() const noexcept { return width_; }
+  [[nodiscard]] std::size_t stride() const noexcept { return stride_; }
+  [[nodiscard]] std::size_t rows() const noexcept {
+    return stride_ == 0 ? 0 : bytes_.size() / (stride_ * sizeof(float));
+  }
 
   // The rows [first, first + count) as what a product reads, and all rows from `first` on as where one
   // writes.
@@ -78,14 +82,19 @@ struct Workspace {
   // kOutOfMemory names the bytes.
   [[nodiscard]] static Result<Workspace> create(const Model& model, const PassLimits& limits);
 
+  // Room for this many variants of queries in a pass (see Forward); there is always room for two a row.
+  // kOutOfMemory, with nothing changed.
+  [[nodiscard]] Status reserve_variants(const Model& model, std::size_t variants);
+
   PassLimits limits;
   FloatRows hidden;  // the residual stream
   FloatRows normed;  // input of the next product
   FloatRows query, key, value, attended;
+  FloatRows turned;  // [variant]: the query, rotated
   FloatRows gate, up;
   FloatRows product;  // output of the last product of a part, before it is added to the residual stream
   FloatRows logits;   // [logit row]
-  std::vector<FloatRows> cosines, sines;  // [rotary table][row]
+  std::vector<FloatRows> cosines, sines;  // [rotary table][variant]
   std::vector<kv::FrameRun> frame_runs;
   std::vector<kv::ResolvedRuns> resolved;  // [sequence]
   ExpertScratch experts;

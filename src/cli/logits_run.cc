@@ -1,0 +1,278 @@
+#include "cli/logits_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
+#include <string_view>
+
+#include "base/try.h"
+#include "cli/interrupt.h"
+#include "sample/sampler.h"
+
+namespace kvasir::cli {
+namespace {
+
+using engine::ConversationId;
+using engine::JobView;
+using engine::LogitsWanted;
+using engine::StepReport;
+using engine::Verdict;
+using pages::EditOperation;
+
+constexpr std::size_t kRewound = 40;  // tokens computed and taken back
+
+struct ViaName {
+  std::string_view name;
+  Via::Kind kind;
+  std::size_t numbers;
+};
+constexpr std::array kViaNames = {
+    ViaName{"fork", Via::Kind::kFork, 0},       ViaName{"rewind", Via::Kind::kRewind, 0},
+    ViaName{"abort", Via::Kind::kAbort, 0},     ViaName{"suspend", Via::Kind::kSuspend, 0},
+    ViaName{"compact", Via::Kind::kCompact, 0}, ViaName{"prefix", Via::Kind::kPrefix, 0},
+    ViaName{"swap", Via::Kind::kSwap, 2},       ViaName{"shift", Via::Kind::kShift, 2},
+    ViaName{"divide", Via::Kind::kDivide, 1},
+};
+
+// The numbers of "name:A:B" behind the name, or nothing where one is no number.
+std::optional<std::vector<std::uint64_t>> numbers_of(std::string_view text) {
+  std::vector<std::uint64_t> numbers;
+  while (!text.empty()) {
+    text.remove_prefix(1);
+    const std::string_view word = text.substr(0, text.find(':'));
+    std::uint64_t number = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+    if (error != std::errc() || end != word.data() + word.size()) return std::nullopt;
+    numbers.push_back(number);
+    text.remove_prefix(word.size());
+  }
+  return numbers;
+}
+
+Verdict go_on_unless_interrupted(const JobView&) {
+  return interrupted() ? Verdict::kCancel : Verdict::kGoOn;
+}
+
+std::unexpected<Error> interrupted_error() {
+  return fail(Outcome::kCancelled, "interrupted; no logits were written");
+}
+
+}  // namespace
+
+Result<Via> parse_via(const std::string& text) {
+  const std::string_view name = std::string_view(text).substr(0, text.find(':'));
+  const auto numbers = numbers_of(std::string_view(text).substr(name.size()));
+  for (const ViaName& known : kViaNames) {
+    if (known.name != name || !numbers || numbers->size() != known.numbers) continue;
+    Via via{known.kind};
+    if (known.numbers > 0) via.first = (*numbers)[0];
+    if (known.numbers > 1) via.second = (*numbers)[1];
+    return via;
+  }
+  return fail(Outcome::kInvalidArgument,
+              "--via takes fork, rewind, abort, suspend, compact, prefix, swap:A:B, shift:KEEP:COUNT or "
+              "divide:D, not '" +
+                  text + "'");
+}
+
+Status LogitsRun::open(const Via& via) {
+  if (via.kind == Via::Kind::kCompact) KVASIR_TRY(scatter());
+  KVASIR_ASSIGN(main_, engine_.open());
+  for (std::uint32_t i = 0; i < beside_; ++i) {
+    KVASIR_ASSIGN(const ConversationId other, engine_.open());
+    others_.push_back(other);
+  }
+  return {};
+}
+
+// Fills the whole pool with conversations and takes every second cell of each back.
+Status LogitsRun::scatter() {
+  for (std::uint64_t free = engine_.tokens_free(); free > 1; free = engine_.tokens_free()) {
+    KVASIR_ASSIGN(const ConversationId filler, engine_.open());
+    fillers_.push_back(filler);
+    KVASIR_TRY(engine_.fill(filler, std::vector<Token>(std::min(free, engine_.options().context))));
+  }
+  std::vector<EditOperation> operations;
+  for (const ConversationId filler : fillers_) {
+    KVASIR_ASSIGN(const std::span<const Token> held, engine_.tokens(filler));
+    operations.clear();
+    for (std::uint64_t i = held.size() / 2; i-- > 0;) {
+      operations.push_back({EditOperation::Kind::kRemove, 2 * i, 1, 0});
+    }
+    KVASIR_TRY(engine_.edit(filler, operations));
+  }
+  return {};
+}
+
+Status LogitsRun::piece(std::span<const Token> ids) {
+  KVASIR_TRY(engine_.prompt(main_, ids, LogitsWanted::kEvery));
+  KVASIR_TRY(prompt_others(ids.size()));
+  if (abort_next_) KVASIR_TRY(stop_in_last_layer());
+  return drain();
+}
+
+Status LogitsRun::prompt_others(std::size_t count) {
+  for (const ConversationId other : others_) KVASIR_TRY(prompt_random(other, count));
+  return {};
+}
+
+Status LogitsRun::prompt_random(ConversationId id, std::size_t count) {
+  std::vector<Token> random(count);
+  for (Token& token : random) token = next_random();
+  KVASIR_TRY(engine_.prompt(id, random, LogitsWanted::kLast));
+  return {};
+}
+
+// Steps until nothing of ours is queued.
+Status LogitsRun::drain() {
+  while (true) {
+    KVASIR_ASSIGN(const std::uint64_t queued, engine_.queued(main_));
+    if (queued == 0) return {};
+    KVASIR_TRY(step());
+  }
+}
+
+Status LogitsRun::step() {
+  const auto suspend_always = [](const JobView&) {
+    return interrupted() ? Verdict::kCancel : Verdict::kSuspend;
+  };
+  while (true) {
+    auto ran = suspend_ ? engine_.step({.between_jobs = suspend_always})
+                        : engine_.step({.between_jobs = go_on_unless_interrupted});
+    KVASIR_ASSIGN(const StepReport report, std::move(ran));
+    if (report.outcome == Outcome::kCancelled) return interrupted_error();
+    if (report.outcome == Outcome::kSuspended) {
+      ++report_.jobs_suspended;
+      continue;
+    }
+    count(report);
+    return {};
+  }
+}
+
+void LogitsRun::count(const StepReport& report) {
+  ++report_.steps;
+  report_.passes += report.passes;
+  for (const std::vector<ConversationId>& pass : report.shared_passes) {
+    if (std::ranges::find(pass, main_) == pass.end()) continue;
+    report_.beside_in_same_pass = std::max<std::uint64_t>(report_.beside_in_same_pass, pass.size() - 1);
+  }
+}
+
+// Runs everything queued as one unit up to the last layer of its last pass and undoes it; nothing may have
+// changed.
+Status LogitsRun::stop_in_last_layer() {
+  abort_next_ = false;
+  KVASIR_ASSIGN(const std::uint64_t before, engine_.digest());
+  const auto verdict = [](const JobView& view) {
+    const bool last = view.pass + 1 == view.passes && view.progress.layer + 1 == view.progress.layers;
+    return last || interrupted() ? Verdict::kCancel : Verdict::kGoOn;
+  };
+  KVASIR_ASSIGN(const StepReport report, engine_.step({.whole_queue = true, .between_jobs = verdict}));
+  if (interrupted()) return interrupted_error();
+  if (report.outcome != Outcome::kCancelled) {
+    return fail(Outcome::kWrongState, "the step ended before it could be stopped in its last layer");
+  }
+  report_.layers_undone += report.layers_undone;
+  KVASIR_ASSIGN(const std::uint64_t after, engine_.digest());
+  if (before != after) return fail(Outcome::kInternal, "a step that was stopped has left something behind");
+  return {};
+}
+
+Status LogitsRun::act(const Via& via, std::span<const Token> held) {
+  switch (via.kind) {
+    case Via::Kind::kNone:
+      return {};
+    case Via::Kind::kFork:
+      return fork();
+    case Via::Kind::kRewind:
+      return rewind(held.size());
+    case Via::Kind::kAbort:
+      abort_next_ = true;
+      return {};
+    case Via::Kind::kSuspend:
+      suspend_ = true;
+      return {};
+    case Via::Kind::kCompact:
+      return compact();
+    case Via::Kind::kPrefix:
+      return find_again(held);
+    case Via::Kind::kSwap:
+      report_.cells_moved += 2;
+      return engine_.swap_cells(main_, via.first, via.second);
+    case Via::Kind::kShift:
+      return shift(via, held.size());
+    case Via::Kind::kDivide:
+      return divide(via, held.size());
+  }
+  return {};
+}
+
+// The rest runs in a fork; the parent goes on beside it with other tokens.
+Status LogitsRun::fork() {
+  KVASIR_ASSIGN(const ConversationId child, engine_.fork(main_));
+  KVASIR_ASSIGN(const pages::Holdings holdings, engine_.holdings(child));
+  report_.cells_shared += holdings.shared;
+  others_.push_back(main_);
+  main_ = child;
+  return {};
+}
+
+Status LogitsRun::rewind(std::uint64_t length) {
+  KVASIR_TRY(prompt_random(main_, kRewound));
+  KVASIR_TRY(prompt_others(kRewound));
+  KVASIR_TRY(drain());
+  KVASIR_TRY(engine_.rewind(main_, length));
+  report_.cells_dropped += kRewound;
+  return {};
+}
+
+Status LogitsRun::compact() {
+  for (const ConversationId filler : fillers_) KVASIR_TRY(engine_.close(filler));
+  fillers_.clear();
+  KVASIR_ASSIGN(const std::uint64_t moved, engine_.compact(UINT64_MAX));
+  if (moved == 0) return fail(Outcome::kWrongState, "no cell lay scattered, so compaction moved none");
+  report_.cells_moved += moved;
+  return {};
+}
+
+// Closes ours; a new conversation of the same beginning finds it through the index.
+Status LogitsRun::find_again(std::span<const Token> held) {
+  KVASIR_TRY(engine_.close(main_));
+  KVASIR_ASSIGN(main_, engine_.open());
+  KVASIR_ASSIGN(const std::uint64_t reused, engine_.prompt(main_, held, LogitsWanted::kLast));
+  if (reused == 0) {
+    return fail(Outcome::kWrongState,
+                fmt::format("{} tokens hold no whole page of {} cells to be found again; a smaller "
+                            "--page or a later --at helps",
+                            held.size(), engine_.options().page_cells));
+  }
+  report_.cells_reused += reused;
+  return drain();
+}
+
+Status LogitsRun::shift(const Via& via, std::uint64_t length) {
+  if (via.first > length || via.second > length - via.first) {
+    return fail(Outcome::kInvalidArgument,
+                fmt::format("{} tokens cannot keep {} and drop {}", length, via.first, via.second));
+  }
+  KVASIR_TRY(engine_.shift_left(main_, via.first, via.second));
+  report_.cells_dropped += via.second;
+  return {};
+}
+
+Status LogitsRun::divide(const Via& via, std::uint64_t length) {
+  const EditOperation operation{EditOperation::Kind::kDivide, 0, length,
+                                static_cast<std::int64_t>(std::min<std::uint64_t>(via.first, INT64_MAX))};
+  return engine_.edit(main_, {&operation, 1});
+}
+
+Token LogitsRun::next_random() {
+  const double draw = sample::keyed_uniform(beside_, drawn_++);
+  return static_cast<Token>(draw * static_cast<double>(engine_.model().sizes().vocabulary));
+}
+
+}  // namespace kvasir::cli

@@ -1,0 +1,100 @@
+// The run behind `kvasir logits`: one conversation whose logits are wanted, others beside it, and what may be
+// done to it on the way.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/engine.h"
+#include "kvasir/result.h"
+#include "kvasir/token.h"
+
+namespace kvasir::cli {
+
+// What is done after some of the tokens. `first` and `second` are its numbers: A and B of swap, KEEP and
+// COUNT of shift, D of divide.
+struct Via {
+  enum class Kind : std::uint8_t {
+    kNone,
+    kFork,
+    kRewind,
+    kAbort,
+    kSuspend,
+    kCompact,
+    kPrefix,
+    kSwap,
+    kShift,
+    kDivide
+  };
+  Kind kind = Kind::kNone;
+  std::uint64_t first = 0;
+  std::uint64_t second = 0;
+};
+
+// "fork", "swap:A:B", ... kInvalidArgument lists what is known.
+[[nodiscard]] Result<Via> parse_via(const std::string& text);
+
+// What was done, as the line on standard error reports it.
+struct LogitsReport {
+  std::uint64_t steps = 0;
+  std::uint64_t passes = 0;
+  std::uint64_t beside_in_same_pass = 0;  // most other conversations that shared a pass with ours
+  std::uint64_t cells_shared = 0;
+  std::uint64_t cells_dropped = 0;
+  std::uint64_t layers_undone = 0;
+  std::uint64_t jobs_suspended = 0;
+  std::uint64_t cells_moved = 0;
+  std::uint64_t cells_reused = 0;
+  std::uint64_t tokens_recomputed = 0;
+};
+
+// One use of an engine; not thread-safe. Ends with kCancelled where the user interrupts.
+class LogitsRun {
+ public:
+  LogitsRun(engine::Engine& engine, std::uint32_t beside) : engine_(engine), beside_(beside) {}
+
+  // Opens the conversations. For `compact` the pool is filled so that ours will lie scattered.
+  [[nodiscard]] Status open(const Via& via);
+
+  // Takes one piece of our ids, beside as many random ids of each other conversation.
+  [[nodiscard]] Status piece(std::span<const Token> ids);
+
+  // Does what was asked for, now that `held` is what ours holds. kUnsupported or kInvalidArgument where it
+  // cannot be done.
+  [[nodiscard]] Status act(const Via& via, std::span<const Token> held);
+
+  // The rows of logits since the last call.
+  [[nodiscard]] Result<std::vector<float>> take_rows() { return engine_.take_logits(main_); }
+  [[nodiscard]] Result<std::span<const float>> last_row() const { return engine_.last_logits(main_); }
+  [[nodiscard]] const LogitsReport& report() const { return report_; }
+
+ private:
+  [[nodiscard]] Status prompt_others(std::size_t count);
+  [[nodiscard]] Status prompt_random(engine::ConversationId id, std::size_t count);
+  [[nodiscard]] Status drain();
+  [[nodiscard]] Status step();
+  [[nodiscard]] Status stop_in_last_layer();
+  void count(const engine::StepReport& report);
+  [[nodiscard]] Status scatter();
+  [[nodiscard]] Status fork();
+  [[nodiscard]] Status rewind(std::uint64_t length);
+  [[nodiscard]] Status compact();
+  [[nodiscard]] Status find_again(std::span<const Token> held);
+  [[nodiscard]] Status shift(const Via& via, std::uint64_t length);
+  [[nodiscard]] Status divide(const Via& via, std::uint64_t length);
+  [[nodiscard]] Token next_random();
+
+  engine::Engine& engine_;
+  std::uint32_t beside_;
+  engine::ConversationId main_{};
+  std::vector<engine::ConversationId> others_;
+  std::vector<engine::ConversationId> fillers_;  // hold every second cell of the pool
+  bool abort_next_ = false;
+  bool suspend_ = false;
+  std::uint64_t drawn_ = 0;
+  LogitsReport report_;
+};
+
+}  // namespace kvasir::cli

@@ -1,0 +1,76 @@
+// What the page store plans, done to the bytes: in every layer of a group, a run of cells at a time.
+
+#include "base/try.h"
+#include "engine/engine.h"
+#include "engine/open_step.h"
+#include "pages/compaction.h"
+
+namespace kvasir::engine {
+
+template <class Job>
+void Engine::for_layers(std::uint32_t group, const Job& job) {
+  const std::vector<kv::LayerGeometry>& layers = model_->network().groups[group].layers;
+  for (std::uint32_t layer = 0; layer < layers.size(); ++layer) job(layers[layer], layer);
+}
+
+kv::FrameCell Engine::place(std::uint32_t group, pages::CellAt at, std::uint32_t layer) const {
+  return {store_->frame(group, at.page, layer), at.cell};
+}
+
+void Engine::copy(const pages::CopyCells& job) {
+  for_layers(job.group, [&](const kv::LayerGeometry& geometry, std::uint32_t layer) {
+    arena_.copy_cells(geometry, place(job.group, job.from, layer), place(job.group, job.to, layer),
+                      job.count);
+  });
+}
+
+void Engine::rotate(const pages::RotateCells& job) {
+  const pages::CopyCells& cells = job.cells;
+  for_layers(cells.group, [&](const kv::LayerGeometry& geometry, std::uint32_t layer) {
+    const simd::RotaryTable& rotary = model_->network().rotary[rotary_of(cells.group, layer)];
+    arena_.rotate_cells(geometry, rotary, place(cells.group, cells.from, layer),
+                        place(cells.group, cells.to, layer), job.turns);
+  });
+}
+
+std::uint32_t Engine::rotary_of(std::uint32_t group, std::uint32_t layer_in_group) const {
+  for (const model::Layer& layer : model_->network().layers) {
+    if (layer.mixer.group == group && layer.mixer.layer_in_group == layer_in_group) return layer.mixer.rotary;
+  }
+  return 0;
+}
+
+Status Engine::swap_cells(ConversationId id, std::uint64_t a, std::uint64_t b) {
+  KVASIR_ASSIGN(const Conversation* const conversation, find_idle(id));
+  if (step_open())
+    return fail(Outcome::kBusy, "cells cannot change places while a step is open; finish it first");
+  KVASIR_ASSIGN(const std::vector<pages::SwapCells> swaps, store_->swap(conversation->table, a, b));
+  for (const pages::SwapCells& swap : swaps) {
+    for_layers(swap.group, [&](const kv::LayerGeometry& geometry, std::uint32_t layer) {
+      arena_.swap_cells(geometry, place(swap.group, swap.a, layer), place(swap.group, swap.b, layer));
+    });
+  }
+  return {};
+}
+
+Result<std::uint64_t> Engine::compact(std::uint64_t budget) {
+  std::vector<pages::TableId> stay;
+  if (step_open()) {
+    for (const OpenStep::Line& line : open_step_->lines) {
+      stay.push_back(conversations_[static_cast<std::size_t>(line.id)].table);
+    }
+  }
+  std::uint64_t moved = 0;
+  while (moved < budget) {
+    const auto room =
+        static_cast<std::uint32_t>(std::min<std::uint64_t>(budget - moved, options_.page_cells));
+    KVASIR_ASSIGN(const auto compaction, pages::Compaction::begin(*store_, room, stay));
+    if (compaction == nullptr) break;
+    for (const pages::CopyCells& job : compaction->copies()) copy(job);
+    KVASIR_ASSIGN(const std::uint32_t some, compaction->commit());
+    moved += some;
+  }
+  return moved;
+}
+
+}  // namespace kvasir::engine
