@@ -49,14 +49,10 @@ std::vector<PlannedTensor> plan_tensors(const SynthOptions& options, const Sizes
   return plan;
 }
 
-quant::Spread spread_of(const SynthTensor& tensor, std::uint64_t layers) {
-  const float matrix = 1.0F / std::sqrt(static_cast<float>(tensor.dims[0]));
+quant::Spread spread_of(const SynthTensor& tensor) {
   switch (tensor.fill) {
-    case Fill::kEmbedding:
     case Fill::kMatrix:
-      return {0.0F, matrix};
-    case Fill::kResidual:
-      return {0.0F, matrix / std::sqrt(2.0F * static_cast<float>(layers))};
+      return {0.0F, 1.0F / std::sqrt(static_cast<float>(tensor.dims[0]))};
     case Fill::kNorm:
       return {1.0F, 0.1F};
     case Fill::kBias:
@@ -98,11 +94,11 @@ Status describe(const SynthOptions& options, const Sizes& sizes, const std::vect
   return {};
 }
 
-Result<SynthReport> draw_tensors(const SynthOptions& options, const Sizes& sizes,
-                                 const std::vector<PlannedTensor>& plan, TensorStream& stream) {
+Result<SynthReport> draw_tensors(const SynthOptions& options, const std::vector<PlannedTensor>& plan,
+                                 TensorStream& stream) {
   SynthReport report{.tensors = plan.size()};
   for (const PlannedTensor& planned : plan) {
-    const quant::Spread spread = spread_of(planned.tensor, sizes.layers);
+    const quant::Spread spread = spread_of(planned.tensor);
     KVASIR_ASSIGN(
         const quant::BlockDrawer drawer,
         quant::BlockDrawer::create(planned.choice.type, spread, key_of(options.seed, planned.tensor.name)));
@@ -136,7 +132,7 @@ Result<SynthReport> synthesize(base::FileSystem& files, const SynthOptions& opti
   KVASIR_ASSIGN(std::unique_ptr<base::ReplacingFile> output, open_output(files, options.output));
   KVASIR_TRY(writer.begin(std::move(output)));
   TensorStream stream(writer, *pool, hooks);
-  KVASIR_ASSIGN(SynthReport report, draw_tensors(options, sizes, plan, stream));
+  KVASIR_ASSIGN(SynthReport report, draw_tensors(options, plan, stream));
   if (hooks.stop()) return fail(Outcome::kCancelled, "interrupted");
   KVASIR_TRY(writer.commit());
   report.bytes_written = writer.file_bytes();

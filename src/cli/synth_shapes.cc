@@ -31,7 +31,7 @@ std::vector<KeyRecipe> decoder_keys(float norm_epsilon, float rope_base) {
 // No output matrix: the embedding serves.
 const std::vector<TensorRecipe>& tied_tensors() {
   static const std::vector<TensorRecipe> tensors = {
-      {"token_embd.weight", kEmbedding, {kWidth, kVocabulary}},
+      {"token_embd.weight", kMatrix, {kWidth, kVocabulary}},
       {"output_norm.weight", kNorm, {kWidth}},
   };
   return tensors;
@@ -43,11 +43,11 @@ const std::vector<TensorRecipe>& llama_layer() {
       {"attn_q.weight", kMatrix, {kWidth, kQueries}},
       {"attn_k.weight", kMatrix, {kWidth, kKeys}},
       {"attn_v.weight", kMatrix, {kWidth, kKeys}},
-      {"attn_output.weight", kResidual, {kQueries, kWidth}},
+      {"attn_output.weight", kMatrix, {kQueries, kWidth}},
       {"ffn_norm.weight", kNorm, {kWidth}},
       {"ffn_gate.weight", kMatrix, {kWidth, kFeedForward}},
       {"ffn_up.weight", kMatrix, {kWidth, kFeedForward}},
-      {"ffn_down.weight", kResidual, {kFeedForward, kWidth}},
+      {"ffn_down.weight", kMatrix, {kFeedForward, kWidth}},
   };
   return tensors;
 }

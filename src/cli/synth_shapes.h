@@ -55,15 +55,14 @@ struct KeyRecipe {
   std::variant<Extent, float> value;
 };
 
-// How a tensor's numbers lie. Matrices keep the size of what goes through them: their deviation is 1 /
-// sqrt(row length).
+// How a tensor's numbers lie. Those of a matrix have the deviation 1 / sqrt(row length), which keeps the size
+// of what goes through it. What each layer adds to the stream is then far larger than the embedding, so that
+// a model with tied embeddings answers with more than the token it was given, and what it answers hangs on
+// all that came before.
 enum class Fill : std::uint8_t {
-  kEmbedding,  // deviation 1 / sqrt(row length), so that as output matrix it gives logits of deviation 1
   kMatrix,
-  kResidual,  // a matrix whose result is added to the stream: smaller by sqrt(2 x layers), so that the stream
-              // stays
-  kNorm,      // around 1, F32
-  kBias,      // around 0, F32
+  kNorm,  // around 1, F32
+  kBias,  // around 0, F32
 };
 
 struct TensorRecipe {
