@@ -25,7 +25,7 @@ Status ByteReader::expect(std::uint64_t count, std::uint64_t bytes_each, std::st
     return fail(
         Outcome::kUnsupported,
         fmt::format("the {} ends beyond the first {} bytes, more metadata than is read", field, limit_),
-        {.wanted = *wanted, .available = left(), .limit = kMaxMetadataBytes});
+        {.wanted = wanted, .available = left(), .limit = kMaxMetadataBytes});
   }
   const std::string need = bytes_each == 1 ? fmt::format("{} bytes", count)
                                            : fmt::format("{} times {} bytes or more", count, bytes_each);

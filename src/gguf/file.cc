@@ -58,7 +58,7 @@ class Assembler {
     return fail(
         Outcome::kCorrupt,
         fmt::format("split.tensors.count is {}, but the shards hold {} tensors", *place.tensors, tensors),
-        {.wanted = *place.tensors, .available = tensors});
+        {.wanted = place.tensors, .available = tensors});
   }
 
   static std::vector<Tensor> gather_tensors(std::vector<Shard>& shards) {
@@ -107,15 +107,13 @@ Result<std::vector<Shard>> open_split(base::FileSystem& files, const std::string
     return fail(Outcome::kCorrupt, fmt::format("'{}' says inside that it is shard {} of {}", path,
                                                place.number + 1, place.count));
   }
-  std::vector<Shard> shards;
+  std::vector<Shard> shards(place.count);
+  shards[place.number] = std::move(found);
   for (std::uint64_t i = 0; i < place.count; ++i) {
-    if (i == place.number) {
-      shards.push_back(std::move(found));
-    } else {
-      KVASIR_ASSIGN(Shard shard, open_shard(files, name->sibling(i)));
-      shards.push_back(std::move(shard));
+    if (i != place.number) {
+      KVASIR_ASSIGN(shards[i], open_shard(files, name->sibling(i)));
     }
-    if (i > 0) keep_place_only(shards.back());
+    if (i > 0) keep_place_only(shards[i]);
   }
   return shards;
 }

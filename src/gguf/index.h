@@ -2,21 +2,27 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <numeric>
+#include <ranges>
 #include <span>
 #include <string_view>
 #include <vector>
 
 namespace kvasir::gguf {
 
+// 0, 1, ... count - 1.
+[[nodiscard]] inline std::vector<std::uint32_t> counted(std::size_t count) {
+  const auto numbers = std::views::iota(std::uint32_t{0}, static_cast<std::uint32_t>(count));
+  return {numbers.begin(), numbers.end()};
+}
+
 // The indices of `things`, sorted by the member `name` of each; equal names stay in order. Sorting, not
 // hashing: no choice of names makes it slow.
 template <class T, class Name>
 [[nodiscard]] std::vector<std::uint32_t> index_by_name(std::span<const T> things, Name name) {
-  std::vector<std::uint32_t> index(things.size());
-  std::iota(index.begin(), index.end(), 0U);
+  std::vector<std::uint32_t> index = counted(things.size());
   std::ranges::sort(index, [&](std::uint32_t a, std::uint32_t b) {
     const int order = std::string_view(std::invoke(name, things[a])).compare(std::invoke(name, things[b]));
     return order != 0 ? order < 0 : a < b;

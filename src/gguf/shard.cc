@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <numeric>
 #include <string>
 #include <utility>
 
@@ -153,11 +152,12 @@ Status ShardReader::read_metadata(std::uint64_t count) {
 Status ShardReader::choose_alignment() {
   const Value* value = shard_.find("general.alignment");
   if (value == nullptr) return {};
-  if (value->type() != ValueType::kUint32) {
+  const auto alignment = value->as_uint();
+  if (value->type() != ValueType::kUint32 || !alignment) {
     return fail(Outcome::kCorrupt, fmt::format("general.alignment is a {}; it must be a uint32",
                                                value_type_name(value->type())));
   }
-  shard_.alignment = *value->as_uint();
+  shard_.alignment = *alignment;
   return check_alignment(shard_.alignment, Outcome::kCorrupt);
 }
 
@@ -233,8 +233,7 @@ Status ShardReader::place_tensor(Tensor& tensor, std::uint64_t data_start) const
 
 Status ShardReader::check_overlaps() const {
   const std::vector<Tensor>& tensors = shard_.tensors;
-  std::vector<std::uint32_t> order(tensors.size());
-  std::iota(order.begin(), order.end(), 0U);
+  std::vector<std::uint32_t> order = counted(tensors.size());
   std::ranges::sort(order, {}, [&](std::uint32_t i) { return tensors[i].offset; });
   const auto bad = std::ranges::adjacent_find(order, [&](std::uint32_t a, std::uint32_t b) {
     return tensors[a].offset + tensors[a].bytes > tensors[b].offset;

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-
 #include "base/try.h"
 
 namespace kvasir::gguf {
@@ -24,14 +22,6 @@ Result<std::optional<std::uint64_t>> optional_count(const Shard& shard, std::str
   return count;
 }
 
-std::optional<std::uint64_t> parse_digits(std::string_view text) {
-  std::uint64_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto parsed = std::from_chars(text.data(), end, value);
-  if (text.size() != kDigits || parsed.ec != std::errc{} || parsed.ptr != end) return std::nullopt;
-  return value;
-}
-
 // Takes `suffix` away from the end of `text`.
 bool take_suffix(std::string_view& text, std::string_view suffix) {
   if (!text.ends_with(suffix)) return false;
@@ -39,9 +29,14 @@ bool take_suffix(std::string_view& text, std::string_view suffix) {
   return true;
 }
 
+// Takes five digits away from the end of `text`.
 std::optional<std::uint64_t> take_digits(std::string_view& text) {
   if (text.size() < kDigits) return std::nullopt;
-  const auto value = parse_digits(text.substr(text.size() - kDigits));
+  std::uint64_t value = 0;
+  for (const char digit : text.substr(text.size() - kDigits)) {
+    if (digit < '0' || digit > '9') return std::nullopt;
+    value = value * 10 + static_cast<std::uint64_t>(digit - '0');
+  }
   text.remove_suffix(kDigits);
   return value;
 }

@@ -77,7 +77,7 @@ Status put_array(Sink& sink, const Value& array) {
   KVASIR_TRY(sink.number<std::uint64_t>(array.size()));
   KVASIR_TRY(sink.put(array.bytes()));
   if (array.element_type() == ValueType::kString) {
-    for (std::uint64_t i = 0; i < array.size(); ++i) KVASIR_TRY(sink.text(*array.string_at(i)));
+    for (std::uint64_t i = 0; i < array.size(); ++i) KVASIR_TRY(sink.text(array.string_at(i).value_or("")));
   }
   if (array.element_type() == ValueType::kArray) {
     for (std::uint64_t i = 0; i < array.size(); ++i) KVASIR_TRY(put_array(sink, *array.array_at(i)));
@@ -174,12 +174,13 @@ Status Writer::add(std::string key, Value value) {
   if (phase_ != Phase::kDescribing) return fail(Outcome::kWrongState, "metadata is added before begin()");
   KVASIR_TRY(check_name(key, Outcome::kInvalidArgument));
   if (key == "general.alignment") {
-    if (value.type() != ValueType::kUint32) {
+    const auto alignment = value.as_uint();
+    if (value.type() != ValueType::kUint32 || !alignment) {
       return fail(Outcome::kInvalidArgument, fmt::format("general.alignment must be a uint32, not of type {}",
                                                          value_type_name(value.type())));
     }
-    KVASIR_TRY(check_alignment(*value.as_uint(), Outcome::kInvalidArgument));
-    alignment_ = *value.as_uint();
+    KVASIR_TRY(check_alignment(*alignment, Outcome::kInvalidArgument));
+    alignment_ = *alignment;
   }
   metadata_.push_back({std::move(key), std::move(value)});
   return {};

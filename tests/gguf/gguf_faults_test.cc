@@ -149,24 +149,26 @@ TEST(GgufFaults, AFileThatChangesBetweenTwoReadsIsRefusedOrTakenAsItIs) {
 }
 
 TEST(GgufFaults, EveryRefusedAllocationShowsAsOutOfMemoryAndLeavesNothing) {
-  for (std::uint64_t n = 0;; ++n) {
-    auto files = in_memory(sample());
-    const AllocationMeter meter;
-    bool fired = false;
-    {
-      const AllocationFault fault(n);
-      const Result<File> file = File::parse(std::move(files));
-      fired = fault.fired();
-      ASSERT_NE(file.has_value(), fired);
-      if (fired) {
-        EXPECT_EQ(file.error().code(), Outcome::kOutOfMemory);
+  for (const auto lasting : {AllocationFault::Lasting::kOnce, AllocationFault::Lasting::kFromThenOn}) {
+    for (std::uint64_t n = 0;; ++n) {
+      auto files = in_memory(sample());
+      const AllocationMeter meter;
+      bool fired = false;
+      {
+        const AllocationFault fault(n, lasting);
+        const Result<File> file = File::parse(std::move(files));
+        fired = fault.fired();
+        ASSERT_NE(file.has_value(), fired);
+        if (fired) {
+          EXPECT_EQ(file.error().code(), Outcome::kOutOfMemory);
+        }
       }
+      if (!fired) {
+        EXPECT_GT(n, 40U);
+        break;
+      }
+      EXPECT_LE(meter.now(), 0) << "allocation " << n;
     }
-    if (!fired) {
-      EXPECT_GT(n, 40U);
-      break;
-    }
-    EXPECT_LE(meter.now(), 0) << "allocation " << n;
   }
 }
 
