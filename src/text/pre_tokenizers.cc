@@ -59,8 +59,9 @@ constexpr char kDeepseekWords[] =
     R"(\x{FB00}-\x{FB06}\x{FB13}-\x{FB17}\x{FF21}-\x{FF3A}\x{FF41}-\x{FF5A}\x{10400}-\x{1044F})"
     R"(\x{104B0}-\x{104D3}\x{104D8}-\x{104FB}\x{10C80}-\x{10CB2}\x{10CC0}-\x{10CF2}\x{118A0}-\x{118DF})"
     R"(\x{1E900}-\x{1E943}]++)";
-constexpr char kDeepseekMarks[] = "[" WHITE R"(]?+[!-/:-~\x{FF01}-\x{FF0F}\x{FF1A}-\x{FF5E}\x{2018}-\x{201F})"
-                                  R"(\x{3000}-\x{3002}]++)";
+// U+3000 is white space and a mark: alone, it is the mark.
+constexpr char kDeepseekMarks[] =
+    "[" WHITE R"(]?[!-/:-~\x{FF01}-\x{FF0F}\x{FF1A}-\x{FF5E}\x{2018}-\x{201F}\x{3000}-\x{3002}]++)";
 // \s+$ : white space at the very end, looked for once in each run.
 constexpr char kTrailingSpaces[] = "(?<![" WHITE "])[" WHITE R"(]++\z)";
 constexpr char kDeepseekCjk[] = R"([\x{4E00}-\x{9FA5}\x{800}-\x{4E00}\x{AC00}-\x{D7FF}]++)";

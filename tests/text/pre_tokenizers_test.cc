@@ -199,13 +199,12 @@ TEST(PreTokenizers, CutAsTheModelsOwnPatternsDoOverRandomTexts) {
   for (const auto& [name, patterns] : textbook()) {
     const PreTokenizer* pre = find_pre_tokenizer(name);
     ASSERT_NE(pre, nullptr) << name;
-    for (int i = 0; i < 1000; ++i) {
+    for (int i = 0; i < 3000; ++i) {
       // Every other text of few different units, so that runs are long.
-      const std::string text =
-          i % 2 == 0
-              ? random.text(units, random.below(25))
-              : random.text({units[random.below(units.size())], units[random.below(units.size())], " "},
-                            random.below(25));
+      const std::vector<std::string> few = {units[random.below(units.size())],
+                                            units[random.below(units.size())], " "};
+      const std::uint64_t length = random.below(25);
+      const std::string text = random.text(i % 2 == 0 ? units : few, length);
       Words expected = {text};
       for (const std::string& pattern : patterns) expected = cut_by(pattern, expected);
       if (text.empty()) expected.clear();
