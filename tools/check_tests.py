@@ -8,8 +8,7 @@ from checklib import Finding, Planted
 TEST_FILE = r"(tests|bindings|examples)/.*_test\.cc"
 FUZZ_ENTRY = re.compile(r"\bLLVMFuzzerTestOneInput\s*(\()[^;{]*\)\s*\{")
 TEST_CASE = re.compile(r"^[ \t]*(?:TYPED_)?TEST(?:_F|_P)?\s*(\()\s*(\w+)\s*,\s*(\w+)\s*\)\s*(\{)", re.MULTILINE)
-ASSERTION = re.compile(r"\b(?:EXPECT_\w+|ASSERT_\w+|ADD_FAILURE\w*|FAIL|RC_ASSERT\w*|RC_FAIL)\s*\("
-                       r"|\b(?:expect|check)_\w+\s*(?:<[^;(]*>)?\s*\(")
+ASSERTION = re.compile(r"\b(?:EXPECT_\w+|ASSERT_\w+|ADD_FAILURE\w*|FAIL|RC_ASSERT\w*|RC_FAIL)\s*\(")
 TAUTOLOGY = re.compile(r"\b(?:EXPECT|ASSERT)_(?:TRUE\s*\(\s*true|FALSE\s*\(\s*false|(?:EQ|GE|LE)\s*\(\s*"
                        r"([\w.]+)\s*,\s*\1)\s*\)")
 # The macros that may skip a test live here, each with the sentence it says.
@@ -71,16 +70,41 @@ def words_of(name):
     return re.findall(r"[A-Z]+(?![a-z])|[A-Z][a-z0-9]*|[0-9]+", name)
 
 
+def asserting_helpers(sources, known=frozenset()):
+    """`known` and the names of functions and macros in these texts that assert something, themselves or by another."""
+    bodies = []
+    for code in sources:
+        bodies += [(each.name, code[each.body:each.end]) for each in checklib.cpp_functions(code)]
+        bodies += re.findall(r"^[ \t]*#[ \t]*define[ \t]+(\w+)\(((?:\\\n|[^\n])*)", code, re.MULTILINE)
+    names = set(known) | {name for name, body in bodies if ASSERTION.search(body)}
+    while True:
+        more = {name for name, body in bodies if name not in names and calls_one_of(names, body)}
+        if not more:
+            return names
+        names |= more
+
+
+def calls_one_of(names, body):
+    return any(name in names for name in re.findall(r"\b(\w+)\s*(?:<[^;(){}]*>)?\s*\(", body))
+
+
 def check_bodies(tree):
     findings = []
+    shared = [checklib.code_only(tree.text(path) or "") for path in tree.matching(r"tests/.*\.(cc|h)")
+              if not re.fullmatch(TEST_FILE, path)]
+    shared_helpers = asserting_helpers(shared)
     for path in tree.matching(r"(src|include|tests|bench|bindings|examples)/.*\.(cc|h)"):
         code = checklib.code_only(tree.text(path) or "")
         findings += [Finding(path, checklib.line_of(code, at), what) for at, what in switched_off(path, code)]
         for match in TAUTOLOGY.finditer(code):
             findings.append(Finding(path, checklib.line_of(code, match.start()), "an assertion that cannot fail"))
+        helpers = None
         for match in TEST_CASE.finditer(code):
             line, name = checklib.line_of(code, match.start()), f"{match.group(2)}.{match.group(3)}"
-            if not ASSERTION.search(code, match.end(), checklib.closing(code, match.start(4))):
+            body = code[match.end():checklib.closing(code, match.start(4))]
+            if helpers is None:
+                helpers = asserting_helpers([code], shared_helpers)
+            if not ASSERTION.search(body) and not calls_one_of(helpers, body):
                 findings.append(Finding(path, line, f"{name} asserts nothing"))
             if len(words_of(match.group(3))) < 2:
                 findings.append(Finding(path, line, f"{name}: the name is no sentence"))
@@ -100,6 +124,10 @@ def _case(body, name="Reader, RefusesAnEmptyFile"):
 
 CLEAN = {
     **_case("  EXPECT_EQ(read(), 3);"),
+    "tests/a/b_test.cc": "#define TWICE(x) \\\n  look(x)\nvoid look(int x) {\n  same<int>(x);\n}\n"
+                         "TEST(Reader, AsksAHelper) {\n  look(1);\n}\nTEST(Reader, AsksAMacro) {\n  TWICE(1);\n}\n",
+    "tests/a/CMakeLists.txt": "kvasir_test(a SOURCES a_test.cc b_test.cc)\n",
+    "tests/support/same.h": "template <class T>\nvoid same(T x) {\n  ASSERT_EQ(x, 1);\n}\n",
     "tests/a/a_fuzz.cc": 'extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {\n  return 0;\n}\n',
     "tests/fuzz/replay.cc": 'extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);\n',
     "tests/fuzz/CMakeLists.txt": "kvasir_fuzzer(a SOURCE ../a/a_fuzz.cc ROOMS base)\n",
@@ -124,6 +152,9 @@ PLANTED = [
     Planted("a skip", _case("  GTEST_SKIP();\n  EXPECT_EQ(1, f());"), "a skip outside"),
     Planted("code switched off", _case("#if 0\n  EXPECT_EQ(1, f());\n#endif"), "code switched off"),
     Planted("a test without an assertion", _case("  run();"), "asserts nothing"),
+    Planted("a helper that asserts nothing",
+            {"tests/a/a_test.cc": "void check_it(int x) {\n  f(x);\n}\nTEST(A, AsksIt) {\n  check_it(1);\n}\n"},
+            "asserts nothing"),
     Planted("an assertion in a comment", _case("  run();  // EXPECT_EQ(1, f());"), "asserts nothing"),
     Planted("an assertion in a string", _case('  run("EXPECT_EQ(1, 2)");'), "asserts nothing"),
     Planted("a constant assertion", _case("  EXPECT_TRUE(true);"), "cannot fail"),

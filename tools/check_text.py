@@ -53,57 +53,11 @@ def check_size(tree, path, text):
     return findings
 
 
-def cpp_functions(text):
-    """(head, first line, last line) of each function body at namespace or class level, found by matching braces."""
-    code = re.sub(r"^[ \t]*#(?:\\\n|[^\n])*", lambda match: re.sub(r"[^\n]", " ", match.group()),
-                  checklib.code_only(text), flags=re.MULTILINE)
-    found, at, start = [], 0, 0  # `start`: where the declaration that `at` lies in begins
-    while at < len(code):
-        if code[at] in ";}":
-            start = at + 1
-        elif code[at] == "(":
-            at = checklib.closing(code, at)
-        elif code[at] == "{":
-            start = re.compile(r"(?:.*\b(?:public|private|protected)\s*:(?!:))?\s*", re.DOTALL).match(code, start, at).end()
-            head = code[start:at].strip()
-            if is_scope(head):
-                start = at + 1
-            else:
-                end = end_of_body(code, at)
-                if "(" in head:
-                    found.append((head, checklib.line_of(code, start), checklib.line_of(code, end)))
-                at, start = end, end + 1
-        at += 1
-    return found
-
-
-def is_scope(head):
-    """Whether declarations follow the brace after `head`: a namespace, a type, extern "C"."""
-    plain = re.sub(r"^(?:template\s*<[^{]*>\s*(?=class|struct|union))?(?:typedef\s+|static\s+|const\s+)*", "", head)
-    if re.match(r"(?:inline\s+)?namespace\b|extern\s*\"[^\"]*\"$", plain):
-        return True
-    return re.match(r"(?:class|struct|union)\b", plain) is not None and \
-        not re.search(r"\)\s*(?:const|noexcept|override|\s)*$", plain)
-
-
-def end_of_body(code, at):
-    """The brace that ends the body opened at `at`; a brace in a constructor's initializers is not its body's end."""
-    while True:
-        end = checklib.closing(code, at)
-        following = re.compile(r"\s*(?:,\s*[\w:<>, ]+(\(|\{)|(\{))").match(code, end + 1)
-        if following is None:
-            return end
-        at = following.end() - 1
-        while code[at] == "(":  # initializers in parentheses, up to the next brace
-            brace = re.compile(r"\s*(?:,\s*[\w:<>, ]+(?:\(|\{)|\{)").match(code, checklib.closing(code, at) + 1)
-            if brace is None:
-                return end
-            at = brace.end() - 1
-
-
 def check_functions(path, text):
     if path.endswith((".cc", ".h", ".inc")):
-        functions = [(" ".join(head.split())[-60:], first, last) for head, first, last in cpp_functions(text)]
+        code = checklib.code_only(text)
+        functions = [(" ".join(each.head.split())[-60:], checklib.line_of(code, each.start),
+                      checklib.line_of(code, each.end)) for each in checklib.cpp_functions(code)]
     elif path.endswith(".py"):
         functions = [(node.name, node.lineno, node.end_lineno) for node in ast.walk(ast.parse(text))
                      if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]

@@ -110,6 +110,68 @@ def closing(text, start):
     return len(text)
 
 
+@dataclasses.dataclass(frozen=True)
+class Function:
+    """A function body in code_only text: what stands before its brace, and the offsets of both ends."""
+
+    head: str
+    start: int
+    body: int
+    end: int
+
+    @property
+    def name(self):
+        return re.search(r"(\w+)\s*\(", self.head).group(1)
+
+
+def cpp_functions(code):
+    """Each function body at namespace or class level of code_only text, found by matching braces."""
+    code = re.sub(r"^[ \t]*#(?:\\\n|[^\n])*", lambda match: re.sub(r"[^\n]", " ", match.group()), code,
+                  flags=re.MULTILINE)
+    found, at, start = [], 0, 0  # `start`: where the declaration that `at` lies in begins
+    while at < len(code):
+        if code[at] in ";}":
+            start = at + 1
+        elif code[at] == "(":
+            at = closing(code, at)
+        elif code[at] == "{":
+            start = re.compile(r"(?:.*\b(?:public|private|protected)\s*:(?!:))?\s*", re.DOTALL).match(code, start, at).end()
+            head = code[start:at].strip()
+            if is_scope(head):
+                start = at + 1
+            else:
+                end = end_of_body(code, at)
+                if re.search(r"\w\s*\(", head):
+                    found.append(Function(head, start, at, end))
+                at, start = end, end + 1
+        at += 1
+    return found
+
+
+def is_scope(head):
+    """Whether declarations follow the brace after `head`: a namespace, a type, extern "C"."""
+    plain = re.sub(r"^(?:template\s*<[^{]*>\s*(?=class|struct|union))?(?:typedef\s+|static\s+|const\s+)*", "", head)
+    if re.match(r"(?:inline\s+)?namespace\b|extern\s*\"[^\"]*\"$", plain):
+        return True
+    return re.match(r"(?:class|struct|union)\b", plain) is not None and \
+        not re.search(r"\)\s*(?:const|noexcept|override|\s)*$", plain)
+
+
+def end_of_body(code, at):
+    """The brace that ends the body opened at `at`; a brace in a constructor's initializers is not its body's end."""
+    while True:
+        end = closing(code, at)
+        following = re.compile(r"\s*(?:,\s*[\w:<>, ]+(\(|\{)|(\{))").match(code, end + 1)
+        if following is None:
+            return end
+        at = following.end() - 1
+        while code[at] == "(":  # initializers in parentheses, up to the next brace
+            brace = re.compile(r"\s*(?:,\s*[\w:<>, ]+(?:\(|\{)|\{)").match(code, closing(code, at) + 1)
+            if brace is None:
+                return end
+            at = brace.end() - 1
+
+
 def cmake_calls(text):
     """(command in lower case, its arguments, line) of each call in a CMake file."""
     plain = re.sub(r"#[^\n]*", lambda match: " " * len(match.group()), text)
