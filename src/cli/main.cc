@@ -28,6 +28,7 @@ int run_program(int argc, char** argv) {
   Action action;
   add_inspect(program, action);
   add_logits(program, action);
+  add_perplexity(program, action);
   add_quantize(program, action);
   add_run(program, action);
   add_synth(program, action);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <type_traits>
+#include <utility>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "simd/attention.cc"
@@ -41,31 +43,51 @@ struct Share {
   float take;  // factor of the tile's sums
 };
 
-// The variant of each query that scores a run.
-struct Variants {
-  const float* query[kQueriesAtOnce];
-};
-
 // Scores of the lanes [lane, lane + count) of one group of sixteen cells, for kCount queries.
 template <class Keys, std::size_t kCount>
-HWY_INLINE void ScoreLanes(const AttentionShape& shape, const StoredCells& keys, const Variants& variants,
-                           std::size_t lane, std::size_t count, std::size_t at, Tile& tile) {
+HWY_INLINE void ScoreLanes(const AttentionShape& shape, const StoredCells& keys, const float* const* queries,
+                           std::size_t lane, std::size_t count, std::size_t at, float (*out)[kTile]) {
   F16x sums[kCount];
   for (std::size_t q = 0; q < kCount; ++q) sums[q] = Splat(0.0f);
-  Keys::template Dot<kCount>(keys, shape.key_dims, variants.query, sums);
+  Keys::template Dot<kCount>(keys, shape.key_dims, queries, sums);
   const F16x scale = Splat(shape.scale);
   for (std::size_t q = 0; q < kCount; ++q) {
     alignas(64) float scores[kCellLanes];
     StoreFloats(Mul(sums[q], scale), scores);
-    for (std::size_t i = 0; i < count; ++i) tile.scores[q][at + i] = scores[lane + i];
+    for (std::size_t i = 0; i < count; ++i) out[q][at + i] = scores[lane + i];
+  }
+}
+
+// The same for any number of queries, in the few numbers that there is code for.
+template <class Keys>
+HWY_INLINE void ScoreGroup(const AttentionShape& shape, const StoredCells& keys,
+                           std::span<const float* const> queries, std::size_t lane, std::size_t count,
+                           std::size_t at, Tile& tile) {
+  for (std::size_t q = 0; q < queries.size();) {
+    const std::size_t left = queries.size() - q;
+    const float* const* some = queries.data() + q;
+    if (left >= 8) {
+      ScoreLanes<Keys, 8>(shape, keys, some, lane, count, at, tile.scores + q);
+      q += 8;
+    } else if (left >= 4) {
+      ScoreLanes<Keys, 4>(shape, keys, some, lane, count, at, tile.scores + q);
+      q += 4;
+    } else {
+      ScoreLanes<Keys, 1>(shape, keys, some, lane, count, at, tile.scores + q);
+      q += 1;
+    }
   }
 }
 
 // Fills the tile that begins at ordinal `start` with the scores of the ordinals [begin, end) that lie in
 // `run`.
-template <class Keys, std::size_t kCount>
-void ScoreRun(const AttentionShape& shape, const CellRun& run, const Variants& variants, std::size_t start,
-              std::size_t begin, std::size_t end, Tile& tile) {
+template <class Keys>
+void ScoreRun(const AttentionShape& shape, const CellRun& run, std::span<const AttentionQuery> queries,
+              std::size_t start, std::size_t begin, std::size_t end, Tile& tile) {
+  const float* variants[kQueriesAtOnce];
+  for (std::size_t q = 0; q < queries.size(); ++q) {
+    variants[q] = queries[q].query + run.query * queries[q].variant_stride;
+  }
   const CellLayout keys = key_layout(shape.key_element, shape.key_dims);
   const CellLayout values = value_layout(shape.value_element, shape.value_dims);
   std::size_t ordinal = std::max(begin, run.ordinal);
@@ -76,38 +98,12 @@ void ScoreRun(const AttentionShape& shape, const CellRun& run, const Variants& v
     const std::size_t count = std::min(kCellLanes - lane, last - ordinal);
     const StoredCells group = {run.keys + shape.keys_offset + (cell - lane) * keys.number_bytes(),
                                run.keys + shape.key_scales_offset + (cell - lane) * keys.scale_bytes()};
-    ScoreLanes<Keys, kCount>(shape, group, variants, lane, count, ordinal - start, tile);
+    ScoreGroup<Keys>(shape, group, std::span(variants).first(queries.size()), lane, count, ordinal - start,
+                     tile);
     for (std::size_t i = cell; i < cell + count; ++i) {
       tile.values[ordinal++ - start] = {run.values + shape.values_offset + i * values.number_bytes(),
                                         run.values + shape.value_scales_offset + i * values.scale_bytes()};
     }
-  }
-}
-
-template <class Keys>
-void ScoreRun(const AttentionShape& shape, const CellRun& run, std::span<const AttentionQuery> queries,
-              std::size_t start, std::size_t begin, std::size_t end, Tile& tile) {
-  Variants variants;
-  for (std::size_t q = 0; q < queries.size(); ++q) {
-    variants.query[q] = queries[q].query + run.query * queries[q].variant_stride;
-  }
-  switch (queries.size()) {
-    case 1:
-      return ScoreRun<Keys, 1>(shape, run, variants, start, begin, end, tile);
-    case 2:
-      return ScoreRun<Keys, 2>(shape, run, variants, start, begin, end, tile);
-    case 3:
-      return ScoreRun<Keys, 3>(shape, run, variants, start, begin, end, tile);
-    case 4:
-      return ScoreRun<Keys, 4>(shape, run, variants, start, begin, end, tile);
-    case 5:
-      return ScoreRun<Keys, 5>(shape, run, variants, start, begin, end, tile);
-    case 6:
-      return ScoreRun<Keys, 6>(shape, run, variants, start, begin, end, tile);
-    case 7:
-      return ScoreRun<Keys, 7>(shape, run, variants, start, begin, end, tile);
-    default:
-      return ScoreRun<Keys, 8>(shape, run, variants, start, begin, end, tile);
   }
 }
 
@@ -179,31 +175,36 @@ float Exponentials(float* scores, std::size_t first, std::size_t last, float max
   return SumLanes(sums);
 }
 
-// acc[q][c] += weight * value over the cells [first, last), in order.
+// Calls body(0), ..., body(kCount - 1) with constants, so that an array it indexes may live in registers.
+template <std::size_t kCount, class Body>
+HWY_INLINE void Unrolled(const Body& body) {
+  [&]<std::size_t... kIndex>(std::index_sequence<kIndex...>) {
+    (body(std::integral_constant<std::size_t, kIndex>()), ...);
+  }(std::make_index_sequence<kCount>());
+}
+
+// acc[q * kChunks + c] += weight * value over the cells [first, last), in order.
 template <class Values, std::size_t kCount, std::size_t kChunks>
 HWY_INLINE void AddCells(const Tile& tile, const Share* shares, std::size_t first, std::size_t last,
-                         std::size_t chunk, F16x (*acc)[kChunks]) {
-  F16x sums[kCount][kChunks];
-  for (std::size_t q = 0; q < kCount; ++q) {
-    for (std::size_t c = 0; c < kChunks; ++c) sums[q][c] = acc[q][c];
-  }
-  for (std::size_t i = first; i < last; ++i) {
+                         std::size_t chunk, F16x* acc) {
+  F16x sums[kCount * kChunks];
+  Unrolled<kCount * kChunks>([&](auto i) { sums[i] = acc[i]; });
+  for (std::size_t cell = first; cell < last; ++cell) {
     F16x value[kChunks];
-    Values::template Load<kChunks>(tile.values[i], chunk, value);
-    for (std::size_t q = 0; q < kCount; ++q) {
-      const F16x weight = Splat(shares[q].weights[i]);
-      for (std::size_t c = 0; c < kChunks; ++c) sums[q][c] = MulAdd(weight, value[c], sums[q][c]);
-    }
+    Values::template Load<kChunks>(tile.values[cell], chunk, value);
+    Unrolled<kCount>([&](auto q) {
+      const F16x weight = Splat(shares[q].weights[cell]);
+      Unrolled<kChunks>(
+          [&](auto c) { sums[q * kChunks + c] = MulAdd(weight, value[c], sums[q * kChunks + c]); });
+    });
   }
-  for (std::size_t q = 0; q < kCount; ++q) {
-    for (std::size_t c = 0; c < kChunks; ++c) acc[q][c] = sums[q][c];
-  }
+  Unrolled<kCount * kChunks>([&](auto i) { acc[i] = sums[i]; });
 }
 
 // The cells that only some of the queries see, each query by itself.
 template <class Values, std::size_t kChunks>
 HWY_NOINLINE void AddCellsAlone(const Tile& tile, const Share& share, std::size_t first, std::size_t last,
-                                std::size_t chunk, F16x (*acc)[kChunks]) {
+                                std::size_t chunk, F16x* acc) {
   AddCells<Values, 1, kChunks>(tile, &share, first, last, chunk, acc);
 }
 
@@ -218,22 +219,24 @@ void AddChunks(const Tile& tile, const Share* shares, std::size_t chunk) {
     all_last = std::min(all_last, shares[q].last);
   }
   all_last = std::max(all_last, all_first);
-  F16x acc[kCount][kChunks];
+  F16x acc[kCount * kChunks];
   for (std::size_t q = 0; q < kCount; ++q) {
-    for (std::size_t c = 0; c < kChunks; ++c) acc[q][c] = Splat(0.0f);
+    for (std::size_t c = 0; c < kChunks; ++c) acc[q * kChunks + c] = Splat(0.0f);
     const std::size_t last = std::min(all_first, shares[q].last);
     if (shares[q].first < last) {
-      AddCellsAlone<Values, kChunks>(tile, shares[q], shares[q].first, last, chunk, acc + q);
+      AddCellsAlone<Values, kChunks>(tile, shares[q], shares[q].first, last, chunk, acc + q * kChunks);
     }
   }
   AddCells<Values, kCount, kChunks>(tile, shares, all_first, all_last, chunk, acc);
   for (std::size_t q = 0; q < kCount; ++q) {
     if (all_last < shares[q].last) {
-      AddCellsAlone<Values, kChunks>(tile, shares[q], all_last, shares[q].last, chunk, acc + q);
+      AddCellsAlone<Values, kChunks>(tile, shares[q], all_last, shares[q].last, chunk, acc + q * kChunks);
     }
     for (std::size_t c = 0; c < kChunks; ++c) {
       float* to = shares[q].gathered->sums + (chunk + c) * 16;
-      StoreFloats(MulAdd(acc[q][c], Splat(shares[q].take), Mul(LoadFloats(to), Splat(shares[q].keep))), to);
+      StoreFloats(
+          MulAdd(acc[q * kChunks + c], Splat(shares[q].take), Mul(LoadFloats(to), Splat(shares[q].keep))),
+          to);
     }
   }
 }
@@ -260,25 +263,18 @@ void AddValues(const AttentionShape& shape, const Tile& tile, const Share* share
 
 template <class Values>
 void AddValues(const AttentionShape& shape, const Tile& tile, std::span<const Share> shares) {
-  switch (shares.size()) {
-    case 0:
-      return;
-    case 1:
-      return AddValues<Values, 1>(shape, tile, shares.data());
-    case 2:
-      return AddValues<Values, 2>(shape, tile, shares.data());
-    case 3:
-      return AddValues<Values, 3>(shape, tile, shares.data());
-    case 4:
-      return AddValues<Values, 4>(shape, tile, shares.data());
-    case 5:
-      return AddValues<Values, 5>(shape, tile, shares.data());
-    case 6:
-      return AddValues<Values, 6>(shape, tile, shares.data());
-    case 7:
-      return AddValues<Values, 7>(shape, tile, shares.data());
-    default:
-      return AddValues<Values, 8>(shape, tile, shares.data());
+  for (std::size_t q = 0; q < shares.size();) {
+    const std::size_t left = shares.size() - q;
+    if (left >= 8) {
+      AddValues<Values, 8>(shape, tile, shares.data() + q);
+      q += 8;
+    } else if (left >= 4) {
+      AddValues<Values, 4>(shape, tile, shares.data() + q);
+      q += 4;
+    } else {
+      AddValues<Values, 1>(shape, tile, shares.data() + q);
+      q += 1;
+    }
   }
 }
 
