@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "base/try.h"
+#include "base/utf8.h"
 #include "simd/attention.h"
 
 namespace kvasir::model {
@@ -13,6 +14,8 @@ constexpr std::uint32_t kLayersMax = 4096;
 constexpr std::uint32_t kWidthMax = 1U << 20;
 constexpr std::uint32_t kHeadsMax = 4096;
 constexpr std::uint32_t kExpertsMax = 4096;
+
+constexpr std::size_t kShownBytes = 64;  // of a text that is not known
 
 // A count that a file may give for all layers or as an array with one entry a layer, which must then be
 // equal.
@@ -81,6 +84,12 @@ Result<double> ArchitectureKeys::number(std::string_view key, std::optional<doub
   return *value;
 }
 
+Result<double> ArchitectureKeys::positive(std::string_view key, std::optional<double> otherwise) const {
+  KVASIR_ASSIGN(const double value, number(key, otherwise));
+  if (value > 0) return value;
+  return fail(Outcome::kCorrupt, "'" + name(key) + "' is " + std::to_string(value) + ", it must be above 0");
+}
+
 Result<std::string> ArchitectureKeys::text(std::string_view key, std::string_view otherwise) const {
   const auto value = file_->get_string(name(key));
   if (!value && value.error().code() == Outcome::kNotFound) return std::string(otherwise);
@@ -102,7 +111,9 @@ Result<Hyperparameters> Hyperparameters::read(const gguf::File& file) {
     KVASIR_ASSIGN(sizes.experts_used, keys.count("expert_used_count", 1, sizes.experts));
   }
   KVASIR_ASSIGN(const double epsilon, keys.number("attention.layer_norm_rms_epsilon"));
-  if (epsilon < 0) return fail(Outcome::kCorrupt, "'attention.layer_norm_rms_epsilon' is negative");
+  if (epsilon < 0) {
+    return fail(Outcome::kCorrupt, "'" + keys.name("attention.layer_norm_rms_epsilon") + "' is negative");
+  }
   sizes.norm_epsilon = static_cast<float>(epsilon);
   const gguf::Tensor* embedding = file.find_tensor("token_embd.weight");
   if (embedding == nullptr) {
@@ -121,23 +132,31 @@ Result<simd::RotarySpec> read_rotary(const gguf::File& file, const Hyperparamete
   simd::RotarySpec spec;
   spec.pairing = pairing;
   KVASIR_ASSIGN(spec.dims, keys.count("rope.dimension_count", 2, sizes.key_dims, sizes.key_dims));
-  KVASIR_ASSIGN(spec.base, keys.number("rope.freq_base", 10000.0));
+  if (spec.dims % 2 != 0) {
+    return fail(Outcome::kCorrupt, "'" + keys.name("rope.dimension_count") + "' is " +
+                                       std::to_string(spec.dims) + "; dimensions turn in pairs");
+  }
+  KVASIR_ASSIGN(spec.base, keys.positive("rope.freq_base", 10000.0));
+  if (spec.base == 1) return fail(Outcome::kCorrupt, "'" + keys.name("rope.freq_base") + "' cannot be 1");
   KVASIR_ASSIGN(const double old_factor, keys.number("rope.scale_linear", 1.0));
   KVASIR_ASSIGN(const double factor, keys.number("rope.scaling.factor", old_factor));
-  KVASIR_ASSIGN(spec.attention_factor, keys.number("rope.scaling.attn_factor", 1.0));
+  if (factor < 0) return fail(Outcome::kCorrupt, "'" + keys.name("rope.scaling.factor") + "' is negative");
+  KVASIR_ASSIGN(spec.attention_factor, keys.positive("rope.scaling.attn_factor", 1.0));
   KVASIR_ASSIGN(const std::string type, keys.text("rope.scaling.type", "linear"));
   // A factor of 0 is how some converters write "none".
   if (type != "none" && factor != 0) spec.frequency_scale = 1 / factor;
   if (type == "yarn") {
     simd::YarnSpec yarn;
     KVASIR_ASSIGN(yarn.original_context,
-                  keys.number("rope.scaling.original_context_length", static_cast<double>(sizes.context)));
+                  keys.positive("rope.scaling.original_context_length", static_cast<double>(sizes.context)));
     KVASIR_ASSIGN(yarn.extrapolation, keys.number("rope.scaling.yarn_ext_factor", 1.0));
-    KVASIR_ASSIGN(yarn.beta_fast, keys.number("rope.scaling.yarn_beta_fast", 32.0));
-    KVASIR_ASSIGN(yarn.beta_slow, keys.number("rope.scaling.yarn_beta_slow", 1.0));
+    KVASIR_ASSIGN(yarn.beta_fast, keys.positive("rope.scaling.yarn_beta_fast", 32.0));
+    KVASIR_ASSIGN(yarn.beta_slow, keys.positive("rope.scaling.yarn_beta_slow", 1.0));
     spec.yarn = yarn;
   } else if (type != "linear" && type != "none") {
-    return fail(Outcome::kUnsupported, "RoPE scaling of type '" + type + "' is not known here");
+    return fail(Outcome::kUnsupported, "'" + keys.name("rope.scaling.type") + "' is '" +
+                                           base::printable(type, kShownBytes) +
+                                           "'; known are none, linear and yarn");
   }
   return spec;
 }

@@ -51,12 +51,17 @@ class ArchitectureKeys {
   // A finite number; a missing key has the value `otherwise`, or is kCorrupt without one.
   [[nodiscard]] Result<double> number(std::string_view key, std::optional<double> otherwise = {}) const;
 
+  // The same for a number that must be above 0.
+  [[nodiscard]] Result<double> positive(std::string_view key, std::optional<double> otherwise = {}) const;
+
   [[nodiscard]] Result<std::string> text(std::string_view key, std::string_view otherwise) const;
 
   [[nodiscard]] bool has(std::string_view key) const { return file_->find(name(key)) != nullptr; }
 
- private:
+  // The key with the architecture's name before it, as the file has it.
   [[nodiscard]] std::string name(std::string_view key) const { return prefix_ + std::string(key); }
+
+ private:
   const gguf::File* file_;
   std::string prefix_;
 };

@@ -81,17 +81,19 @@ Result<simd::Panels> Loader::panels(const gguf::Tensor& tensor, std::uint64_t fi
         const Status filled = fill_panels(tensor, first_row, panels, begin + from, begin + to);
         if (!filled) first.set(filled.error());
       } catch (const std::bad_alloc&) {
-        first.set(Error(Outcome::kOutOfMemory, "no memory while reading weights"));
+        // So short that the message itself takes no memory.
+        first.set(Error(Outcome::kOutOfMemory, "out of memory"));
       }
     });
     KVASIR_TRY(first.status());
-    KVASIR_TRY(report(some * panel_bytes));
+    const std::uint64_t done_rows = std::min<std::uint64_t>(rows, (begin + some) * simd::kPanelRows);
+    KVASIR_TRY(report((done_rows - begin * simd::kPanelRows) * panels.raw_row_bytes()));
   }
   return panels;
 }
 
 Status Loader::report(std::uint64_t bytes) {
-  done_ = std::min(total_, done_ + bytes);
+  done_ += bytes;
   if (progress_ && !progress_(done_, total_)) return fail(Outcome::kCancelled, "loading was stopped");
   return {};
 }
@@ -108,9 +110,11 @@ Result<Linear> Loader::linear_rows(const std::string& name, std::uint64_t in, st
   if (!weight) return fail(weight.error().within(tensor->name));
   linear.weight = *std::move(weight);
   if (has(name + ".bias")) {
-    KVASIR_ASSIGN(const std::vector<float> bias, vector(name + ".bias", rows));
+    KVASIR_ASSIGN(const gguf::Tensor* const biases, find(name + ".bias", {rows}));
+    KVASIR_ASSIGN(const std::vector<float> bias, floats(*biases));
     linear.bias.assign(bias.begin() + static_cast<std::ptrdiff_t>(first),
                        bias.begin() + static_cast<std::ptrdiff_t>(first + out));
+    KVASIR_TRY(report(biases->bytes / rows * out));
   }
   return linear;
 }
@@ -127,11 +131,17 @@ Result<Linear> Loader::linear_of(const std::string& name, std::uint64_t in, std:
 
 Result<std::vector<float>> Loader::vector(const std::string& name, std::uint64_t size) {
   KVASIR_ASSIGN(const gguf::Tensor* const tensor, find(name, {size}));
-  std::vector<std::byte> raw(tensor->bytes);
-  std::vector<float> values(size);
-  KVASIR_TRY(file_->read(*tensor, 0, raw));
-  if (const Status unpacked = quant::unpack(tensor->type, raw, values); !unpacked) {
-    return fail(unpacked.error().within(name));
+  KVASIR_ASSIGN(std::vector<float> values, floats(*tensor));
+  KVASIR_TRY(report(tensor->bytes));
+  return values;
+}
+
+Result<std::vector<float>> Loader::floats(const gguf::Tensor& tensor) const {
+  std::vector<std::byte> raw(tensor.bytes);
+  std::vector<float> values(tensor.elements());
+  KVASIR_TRY(file_->read(tensor, 0, raw));
+  if (const Status unpacked = quant::unpack(tensor.type, raw, values); !unpacked) {
+    return fail(unpacked.error().within(tensor.name));
   }
   return values;
 }

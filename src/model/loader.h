@@ -49,6 +49,7 @@ class Loader {
  private:
   [[nodiscard]] Result<const gguf::Tensor*> find(const std::string& name,
                                                  std::vector<std::uint64_t> dims) const;
+  [[nodiscard]] Result<std::vector<float>> floats(const gguf::Tensor& tensor) const;
   [[nodiscard]] Result<simd::Panels> panels(const gguf::Tensor& tensor, std::uint64_t first_row,
                                             std::uint64_t rows);
   [[nodiscard]] Status fill_panels(const gguf::Tensor& tensor, std::uint64_t first_row, simd::Panels& panels,

@@ -11,14 +11,16 @@ namespace kvasir::model {
 Result<std::shared_ptr<const Model>> Model::load(const gguf::File& file, parallel::ThreadPool& pool,
                                                  LoadProgress progress) {
   try {
-    KVASIR_ASSIGN(const std::string_view name, file.get_string("general.architecture"));
-    KVASIR_ASSIGN(const Architecture* const architecture, find_architecture(name));
+    const auto name = file.get_string("general.architecture");
+    if (!name) return fail(Outcome::kCorrupt, name.error().message());
+    KVASIR_ASSIGN(const Architecture* const architecture, find_architecture(*name));
     KVASIR_ASSIGN(Hyperparameters sizes, Hyperparameters::read(file));
     Loader loader(file, pool, std::move(progress));
     KVASIR_ASSIGN(Network network, architecture->build(loader, sizes));
     return std::shared_ptr<const Model>(new Model(std::move(sizes), std::move(network)));
   } catch (const std::bad_alloc&) {
-    return fail(Outcome::kOutOfMemory, "no memory for the model's weights");
+    // So short that the message itself takes no memory.
+    return fail(Outcome::kOutOfMemory, "out of memory");
   }
 }
 

@@ -15,12 +15,13 @@ std::atomic<std::int64_t> most = 0;
 struct ThreadFault {
   bool armed = false;
   bool fired = false;
+  bool once = false;
   std::uint64_t left = 0;
 };
 thread_local ThreadFault thread_fault;
 
 bool refused() noexcept {
-  if (!thread_fault.armed) return false;
+  if (!thread_fault.armed || (thread_fault.once && thread_fault.fired)) return false;
   if (thread_fault.left > 0) {
     --thread_fault.left;
     return false;
@@ -47,8 +48,8 @@ std::int64_t AllocationMeter::now() const noexcept {
   return alive - start_;
 }
 
-AllocationFault::AllocationFault(std::uint64_t n) noexcept {
-  thread_fault = {.armed = true, .left = n};
+AllocationFault::AllocationFault(std::uint64_t n, Lasting lasting) noexcept {
+  thread_fault = {.armed = true, .once = lasting == Lasting::kOnce, .left = n};
 }
 AllocationFault::~AllocationFault() {
   thread_fault.armed = false;

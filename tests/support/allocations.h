@@ -23,10 +23,13 @@ class AllocationMeter {
   std::int64_t start_;
 };
 
-// While it lives, the n-th operator new of this thread (from 0) and each one after it throws std::bad_alloc.
+// While it lives, the n-th operator new of this thread (from 0) throws std::bad_alloc: and each one after it,
+// or that one alone.
 class AllocationFault {
  public:
-  explicit AllocationFault(std::uint64_t n) noexcept;
+  enum class Lasting : std::uint8_t { kOnce, kFromThenOn };
+
+  explicit AllocationFault(std::uint64_t n, Lasting lasting = Lasting::kFromThenOn) noexcept;
   AllocationFault(const AllocationFault&) = delete;
   AllocationFault& operator=(const AllocationFault&) = delete;
   ~AllocationFault();

@@ -69,7 +69,7 @@ class Taking {
       std::size_t count = tokens.size();
       if (!manner_.pieces.empty()) count = manner_.pieces[std::min(index, manner_.pieces.size() - 1)];
       count = std::min(count, tokens.size() - at);
-      KVASIR_TRY(host_->prompt(ours_, tokens.subspan(at, count), LogitsWanted::kEvery));
+      KVASIR_TRY(status_of(host_->prompt(ours_, tokens.subspan(at, count), LogitsWanted::kEvery)));
       // As many as ours at most, so that the pool is large enough.
       KVASIR_TRY(prompt_others(1 + random_() % count));
       KVASIR_TRY(step_until_idle());
@@ -134,7 +134,7 @@ Manner random_manner(std::uint64_t seed, std::size_t tokens) {
   };
   Manner manner;
   manner.seed = seed;
-  manner.threads = static_cast<int>(from(1, 4));
+  manner.threads = static_cast<int>(from(1, 3));
   manner.page_cells = static_cast<std::uint32_t>(from(1, 8) * 16);
   manner.pass_tokens = static_cast<std::uint32_t>(from(0, 3) == 0 ? from(1, 8) : from(1, tokens + 20));
   manner.logit_rows = static_cast<std::uint32_t>(from(1, tokens + 20));

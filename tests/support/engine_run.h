@@ -59,6 +59,12 @@ struct Taken {
 // A random manner of taking a prompt of `tokens` tokens.
 [[nodiscard]] Manner random_manner(std::uint64_t seed, std::size_t tokens);
 
+// Whether a call took effect, and why not.
+template <class T>
+[[nodiscard]] Status status_of(const Result<T>& result) {
+  return result ? Status() : Status(fail(result.error()));
+}
+
 // Whether all bits are equal.
 [[nodiscard]] bool same_bits(std::span<const float> a, std::span<const float> b);
 

@@ -54,10 +54,12 @@ std::uint64_t name_hash(std::string_view name) {
   return hash;
 }
 
-std::uint64_t elements_of(const std::vector<std::uint64_t>& dims) {
+// Bytes of a tensor.
+std::uint64_t bytes_of(quant::BlockType type, const std::vector<std::uint64_t>& dims) {
+  const quant::BlockTypeInfo& info = quant::block_type_info(type);
   std::uint64_t count = 1;
   for (const std::uint64_t dim : dims) count *= dim;
-  return count;
+  return count / info.values * info.bytes;
 }
 
 }  // namespace
@@ -85,58 +87,51 @@ GgufDraft& GgufDraft::erase(std::string_view key) {
   return *this;
 }
 
-void GgufDraft::put(Drawn tensor) {
-  const auto found = std::ranges::find(tensors_, tensor.name, &Drawn::name);
+GgufDraft& GgufDraft::put(Tensor tensor) {
+  const auto found = std::ranges::find(tensors_, tensor.name, &Tensor::name);
   if (found != tensors_.end()) {
     *found = std::move(tensor);
   } else {
     tensors_.push_back(std::move(tensor));
   }
+  return *this;
 }
 GgufDraft& GgufDraft::tensor(const std::string& name, std::vector<std::uint64_t> dims, quant::BlockType type,
                              quant::Spread spread) {
-  put({name, std::move(dims), type, spread, {}});
-  return *this;
+  std::vector<std::byte> bytes(bytes_of(type, dims));
+  must(quant::BlockDrawer::create(type, spread, quant::mix(seed_, name_hash(name))), name).draw(0, bytes);
+  return put({name, std::move(dims), type, std::move(bytes)});
 }
 GgufDraft& GgufDraft::floats(const std::string& name, std::vector<std::uint64_t> dims,
-                             std::vector<float> values) {
-  put({name, std::move(dims), quant::BlockType::kF32, {}, std::move(values)});
-  return *this;
+                             const std::vector<float>& values) {
+  const auto bytes = std::as_bytes(std::span(values));
+  return put({name, std::move(dims), quant::BlockType::kF32, {bytes.begin(), bytes.end()}});
+}
+GgufDraft& GgufDraft::zeros(const std::string& name, std::vector<std::uint64_t> dims, quant::BlockType type) {
+  std::vector<std::byte> bytes(bytes_of(type, dims));
+  return put({name, std::move(dims), type, std::move(bytes)});
 }
 GgufDraft& GgufDraft::erase_tensor(std::string_view name) {
-  std::erase_if(tensors_, [&](const Drawn& tensor) { return tensor.name == name; });
+  std::erase_if(tensors_, [&](const Tensor& tensor) { return tensor.name == name; });
   return *this;
 }
 bool GgufDraft::has_tensor(std::string_view name) const {
-  return std::ranges::find(tensors_, name, &Drawn::name) != tensors_.end();
+  return std::ranges::find(tensors_, name, &Tensor::name) != tensors_.end();
 }
 std::vector<std::string> GgufDraft::tensor_names() const {
   std::vector<std::string> names;
-  for (const Drawn& tensor : tensors_) names.push_back(tensor.name);
+  for (const Tensor& tensor : tensors_) names.push_back(tensor.name);
   return names;
-}
-
-std::vector<std::byte> GgufDraft::bytes_of(const Drawn& tensor) const {
-  if (!tensor.values.empty()) {
-    const auto bytes = std::as_bytes(std::span(tensor.values));
-    return {bytes.begin(), bytes.end()};
-  }
-  const quant::BlockTypeInfo& info = quant::block_type_info(tensor.type);
-  std::vector<std::byte> bytes(elements_of(tensor.dims) / info.values * info.bytes);
-  must(quant::BlockDrawer::create(tensor.type, tensor.spread, quant::mix(seed_, name_hash(tensor.name))),
-       tensor.name)
-      .draw(0, bytes);
-  return bytes;
 }
 
 std::vector<std::byte> GgufDraft::bytes() const {
   std::vector<std::byte> file;
   gguf::Writer writer;
   for (const auto& [key, value] : keys_) must(writer.add(key, value), key);
-  for (const Drawn& tensor : tensors_)
+  for (const Tensor& tensor : tensors_)
     must(writer.add_tensor(tensor.name, tensor.type, tensor.dims), tensor.name);
   must(writer.begin(std::make_unique<MemoryTarget>(file)), "file");
-  for (const Drawn& tensor : tensors_) must(writer.write(bytes_of(tensor)), tensor.name);
+  for (const Tensor& tensor : tensors_) must(writer.write(tensor.bytes), tensor.name);
   must(writer.commit(), "file");
   return file;
 }
@@ -225,8 +220,7 @@ void layer(GgufDraft& draft, const TinyShape& shape, std::uint32_t index) {
 }  // namespace
 
 GgufDraft tiny_model(const TinyShape& shape, std::uint64_t seed) {
-  GgufDraft draft;
-  draft.seed(seed);
+  GgufDraft draft(seed);
   keys(draft, shape);
   draft.tensor("token_embd.weight", {shape.embedding, shape.vocabulary}, shape.type);
   norm(draft, "output_norm", shape.embedding);

@@ -24,6 +24,8 @@ namespace kvasir::test {
 // A GGUF file in the making. A mistake of the test's own ends the test program with a sentence.
 class GgufDraft {
  public:
+  explicit GgufDraft(std::uint64_t seed = 1) : seed_(seed) {}
+
   // Sets or replaces a key.
   GgufDraft& set(const std::string& key, gguf::Value value);
   GgufDraft& set(const std::string& key, std::uint32_t value);
@@ -35,33 +37,29 @@ class GgufDraft {
   GgufDraft& tensor(const std::string& name, std::vector<std::uint64_t> dims,
                     quant::BlockType type = quant::BlockType::kF32, quant::Spread spread = {});
   // The same with numbers of the test's own, as F32.
-  GgufDraft& floats(const std::string& name, std::vector<std::uint64_t> dims, std::vector<float> values);
+  GgufDraft& floats(const std::string& name, std::vector<std::uint64_t> dims,
+                    const std::vector<float>& values);
+  // The same as bytes of zero, for types that cannot be drawn.
+  GgufDraft& zeros(const std::string& name, std::vector<std::uint64_t> dims, quant::BlockType type);
   GgufDraft& erase_tensor(std::string_view name);
   [[nodiscard]] bool has_tensor(std::string_view name) const;
   [[nodiscard]] std::vector<std::string> tensor_names() const;
-
-  GgufDraft& seed(std::uint64_t seed) {
-    seed_ = seed;
-    return *this;
-  }
 
   [[nodiscard]] std::vector<std::byte> bytes() const;
   [[nodiscard]] gguf::File open() const;
 
  private:
-  struct Drawn {
+  struct Tensor {
     std::string name;
     std::vector<std::uint64_t> dims;
     quant::BlockType type;
-    quant::Spread spread;
-    std::vector<float> values;  // instead of drawn ones
+    std::vector<std::byte> bytes;
   };
-  [[nodiscard]] std::vector<std::byte> bytes_of(const Drawn& tensor) const;
-  void put(Drawn tensor);
+  GgufDraft& put(Tensor tensor);
 
   std::vector<std::pair<std::string, gguf::Value>> keys_;
-  std::vector<Drawn> tensors_;
-  std::uint64_t seed_ = 1;
+  std::vector<Tensor> tensors_;
+  std::uint64_t seed_;
 };
 
 // A transformer of the llama kind, small by default. What is 0 or empty is left out of the file.

@@ -23,7 +23,8 @@ Result<Network> decoder_frame(Loader& loader, const Hyperparameters& sizes, simd
     KVASIR_ASSIGN(spec.factors, loader.vector("rope_freqs.weight", spec.dims / 2));
   }
   auto table = simd::RotaryTable::make(spec);
-  if (!table) return fail(Outcome::kCorrupt, table.error().message());
+  // The keys are checked; what is wrong can only be in the factors.
+  if (!table) return fail(Outcome::kCorrupt, "the tensor 'rope_freqs.weight': " + table.error().message());
   network.rotary.push_back(*std::move(table));
   const kv::LayerGeometry geometry{sizes.kv_heads, sizes.key_dims, sizes.value_dims};
   network.groups.push_back({std::vector<kv::LayerGeometry>(sizes.layers, geometry)});

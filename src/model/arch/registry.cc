@@ -2,10 +2,13 @@
 #include <array>
 #include <string>
 
+#include "base/utf8.h"
 #include "model/arch/arch.h"
 
 namespace kvasir::model {
 namespace {
+
+constexpr std::size_t kShownBytes = 64;  // of a name that is not known
 
 constexpr std::array kArchitectures = {
     Architecture{"llama", build_llama},
@@ -26,7 +29,7 @@ Result<const Architecture*> find_architecture(std::string_view name) {
   for (const Architecture& architecture : kArchitectures) {
     known += (known.empty() ? "" : ", ") + std::string(architecture.name);
   }
-  return fail(Outcome::kUnsupported, "models of architecture '" + std::string(name.substr(0, 64)) +
+  return fail(Outcome::kUnsupported, "models of architecture '" + base::printable(name, kShownBytes) +
                                          "' do not run here; known are " + known);
 }
 
