@@ -1,8 +1,13 @@
 // Compaction: cells move so that conversations lie in fewer spans. One small ticket moves at most a page of
 // cells; its owner copies the bytes between begin() and commit(), or drops it.
 //
-// A compaction never fails another call for space: a reservation that falls short destroys it first. It is
-// invisible in the bits, and no planning counts on it.
+// A compaction never fails another call for space: its cells yield like those of the index, and a reservation
+// that needs them destroys it first. It is invisible in the bits, and no planning counts on it.
+//
+// Repeated with a budget of a page until begin() answers a null pointer, it leaves no two neighbouring spans
+// of a conversation that a free run of their length could join without cutting spans of others. Where
+// conversations share nothing and have no shifts, and a page's worth of cells is free beside a free page, the
+// figure of fragmentation in SpaceReport is then at most 1/2: two neighbours fill more than a page together.
 //
 // Invariants (docs/invariants.md)
 //   M1  The sum of all tables' spans falls from one gathering to the next, so repeated compaction ends.
@@ -36,37 +41,65 @@ class Compaction {
   [[nodiscard]] std::span<const CopyCells> copies() const noexcept { return copies_; }
 
   // Lets every holder find the cells in their new place; answers how many moved. kWrongState where a
-  // reservation has destroyed the compaction, kOutOfMemory; in both cases nothing has moved.
+  // reservation has destroyed the compaction or what was promised since would not fit beside it,
+  // kOutOfMemory; nothing has moved then.
   [[nodiscard]] Result<std::uint32_t> commit();
 
-  // Gives up: the reserved cells go back. Called by the store for a reservation that falls short.
+  // Gives up: the reserved cells go back. Called by the store for a reservation that needs them.
   void destroy() noexcept;
 
  private:
-  explicit Compaction(PageStore& store) : store_(&store) {}
+  friend class PageStore;
 
-  // A stretch of whole spans of one table that could lie side by side.
+  // Neighbouring spans of one table that could lie side by side: behind the span before them, or elsewhere.
   struct Stretch {
     std::size_t table = 0;
     std::size_t first_run = 0;
     std::size_t runs = 0;
     std::uint32_t cells = 0;
+    bool behind = false;
+    bool shared = false;  // other tables hold cells of it
+
+    // Spans that moving it saves this table.
+    [[nodiscard]] std::size_t gain() const noexcept { return behind ? runs : runs - 1; }
   };
 
-  [[nodiscard]] bool plan_group(std::uint32_t group, std::uint32_t budget, std::span<const TableId> stay);
-  [[nodiscard]] std::optional<Stretch> best_stretch(std::uint32_t group, std::uint32_t most,
-                                                    std::span<const TableId> stay) const;
-  [[nodiscard]] bool gather(std::uint32_t group, const Stretch& stretch);
-  [[nodiscard]] bool evacuate(std::uint32_t group, std::size_t gain, std::uint32_t budget,
-                              std::span<const TableId> stay);
-  [[nodiscard]] bool may_move(std::uint32_t group, CellAt from, std::uint32_t count,
-                              std::span<const TableId> stay) const;
+  // What a plan is made for: the group, at most so many cells, and the tables that stay where they are.
+  struct Task {
+    std::uint32_t group = 0;
+    std::uint32_t budget = 0;
+    std::span<const TableId> stay;
+  };
+
+  explicit Compaction(PageStore& store) : store_(&store) {}
+  [[nodiscard]] bool copies_cells_of(TableId table) const noexcept;
+
+  // Plans: moves into copies_, their targets taken; false leaves nothing behind.
+  [[nodiscard]] bool plan(const Task& task);
+  [[nodiscard]] bool gather(const Task& task, const Stretch& stretch);
+  [[nodiscard]] bool evacuate(const Task& task);
+  [[nodiscard]] std::optional<PageId> page_to_empty(const Task& task) const;
+  void move_out(std::uint32_t group, PageId page);
   void add_move(std::uint32_t group, CellAt from, CellAt to, std::uint32_t count);
+
+  // What could be moved, and what that would save.
+  [[nodiscard]] std::vector<Stretch> stretches(const Task& task, std::span<const PageTable> tables,
+                                               std::uint32_t room) const;
+  [[nodiscard]] Stretch longest_stretch(const Task& task, std::span<const Run> runs, std::size_t first,
+                                        std::uint32_t room) const;
+  [[nodiscard]] bool pays_later(const Task& task) const;
+  [[nodiscard]] bool may_move(const Task& task, CellAt from, std::uint32_t count) const;
+  [[nodiscard]] bool is_shared(std::uint32_t group, const Run& run) const noexcept;
+  [[nodiscard]] std::uint32_t longest_room(std::uint32_t group) const noexcept;
+  [[nodiscard]] std::vector<PageTable> tables_after_moves(std::uint32_t group) const;
+  [[nodiscard]] std::uint64_t spans_now(std::uint32_t group) const noexcept;
+
+  void yield_targets(bool yield) noexcept;
   void give_back() noexcept;
-  [[nodiscard]] std::int64_t change_of_spans(std::uint32_t group) const;
 
   PageStore* store_;
   std::vector<CopyCells> copies_;
+  bool yields_ = false;  // the cells that are copied to are held softly
 };
 
 }  // namespace kvasir::pages

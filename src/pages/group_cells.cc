@@ -23,8 +23,7 @@ Result<GroupCells> GroupCells::create(const GroupSpec& spec, std::uint32_t page_
     group.positions_.resize(cells);
     group.unused_.reserve(pages);
   } catch (const std::bad_alloc&) {
-    return fail(Outcome::kOutOfMemory, "no memory for the metadata of " + std::to_string(pages) + " pages",
-                {.wanted = cells * 16, .setting = "--pool"});
+    return fail(Outcome::kOutOfMemory, "out of memory", {.wanted = cells * 16, .setting = "--pool"});
   }
   for (std::uint32_t page = pages; page-- > 0;) group.unused_.push_back(page);
   return group;
@@ -39,6 +38,7 @@ void GroupCells::before_change(const Page& page) noexcept {
     --evictable_pages_;
   } else {
     holes_ -= free + page.evictable;
+    free_holes_ -= free;
   }
 }
 
@@ -52,6 +52,7 @@ void GroupCells::after_change(std::uint32_t index) noexcept {
     ++evictable_pages_;
   } else {
     holes_ += free + page.evictable;
+    free_holes_ += free;
   }
   relist(index);
 }
@@ -154,10 +155,16 @@ std::optional<GroupCells::Hole> GroupCells::longest_hole(std::optional<PageId> e
   return std::nullopt;
 }
 
+// A page that goes with the holders of its cells lends none of them: as a whole it is worth a frame of any
+// group.
+std::uint32_t GroupCells::hole_to_list(const Page& page) const noexcept {
+  return page.held == page.evictable ? 0 : page.free.longest_run(page_cells_).count;
+}
+
 // Puts a used page under the length of its longest hole (C4).
 void GroupCells::relist(std::uint32_t index) noexcept {
   Page& page = pages_[index];
-  const std::uint32_t length = page.free.longest_run(page_cells_).count;
+  const std::uint32_t length = hole_to_list(page);
   if (length == page.longest_hole) return;
   unlink(index);
   page.longest_hole = length;
@@ -183,6 +190,7 @@ void GroupCells::unlink(std::uint32_t index) noexcept {
 Status GroupCells::check() const {
   std::uint64_t free = 0;
   std::uint64_t holes = 0;
+  std::uint64_t free_holes = 0;
   std::uint64_t evictable = 0;
   std::uint32_t evictable_pages = 0;
   for (std::uint32_t index = 0; index < pages_.size(); ++index) {
@@ -194,9 +202,11 @@ Status GroupCells::check() const {
     evictable += page.evictable;
     evictable_pages += goes ? 1 : 0;
     holes += goes ? 0 : page.free.size() + page.evictable;
+    free_holes += goes ? 0 : page.free.size();
   }
   if (free != free_cells_) return fail(Outcome::kInternal, "C3: the holes are counted wrongly");
-  if (holes != holes_ || evictable != evictable_cells_ || evictable_pages != evictable_pages_) {
+  if (holes != holes_ || free_holes != free_holes_ || evictable != evictable_cells_ ||
+      evictable_pages != evictable_pages_) {
     return fail(Outcome::kInternal, "C6: what can be evicted is counted wrongly");
   }
   return {};
@@ -219,8 +229,7 @@ Status GroupCells::check_page(std::uint32_t index) const {
   }
   if (held != page.held) return broken("C2");
   if (soft_only != page.evictable) return broken("C6");
-  const std::uint32_t longest = held == 0 ? 0 : page.free.longest_run(page_cells_).count;
-  return longest == page.longest_hole ? Status() : broken("C4");
+  return hole_to_list(page) == page.longest_hole ? Status() : broken("C4");
 }
 
 }  // namespace kvasir::pages

@@ -1,16 +1,17 @@
 // The pages of one group: which cells are held, by how many, and where the holes are.
 //
-// A holder is firm (a conversation, an open ticket) or soft: it yields under pressure (the prefix index).
+// A holder is firm (a conversation, an open ticket) or soft: it yields under pressure (the prefix index, an
+// open compaction). A used page stays where a cell of it has a firm holder.
 //
 // Invariants (docs/invariants.md)
 //   C1  A cell is free exactly when its count of holders is 0.
 //   C2  A page has frames exactly while at least one of its cells is held; it is then called used.
 //   C3  free_cells() is the number of free cells in used pages: the holes.
-//   C4  Every used page with a hole is listed under the length of its longest hole.
+//   C4  Every page that stays and has a hole is listed under the length of its longest hole.
 //   C5  A held cell's storage position changes only with its contents, when two cells change places.
 //   C6  A cell is evictable exactly when it is held and all its holders are soft; a used page whose held
-//   cells all are
-//       counts in evictable_pages(), and free and evictable cells of the other used pages in holes().
+//       cells all are counts in evictable_pages(), and free and evictable cells of the other used pages in
+//       holes().
 #pragma once
 
 #include <array>
@@ -62,7 +63,7 @@ class GroupCells {
   [[nodiscard]] std::uint32_t free_run_at(PageId page, std::uint32_t cell,
                                           std::uint32_t limit) const noexcept;
 
-  // The longest hole of all used pages but `except`.
+  // The longest hole of all pages that stay but `except`.
   struct Hole {
     PageId page{};
     CellRange cells;
@@ -84,12 +85,19 @@ class GroupCells {
   [[nodiscard]] std::uint32_t held_cells(PageId page) const noexcept {
     return pages_[static_cast<std::uint32_t>(page)].held;
   }
+  // Whether a cell of a used page has a firm holder.
+  [[nodiscard]] bool stays(PageId page) const noexcept {
+    const Page& entry = pages_[static_cast<std::uint32_t>(page)];
+    return entry.held != entry.evictable;
+  }
   [[nodiscard]] std::uint32_t layers() const noexcept { return layers_; }
   [[nodiscard]] std::uint32_t page_count() const noexcept {
     return static_cast<std::uint32_t>(pages_.size());
   }
   [[nodiscard]] std::uint64_t free_cells() const noexcept { return free_cells_; }
   [[nodiscard]] std::uint64_t holes() const noexcept { return holes_; }
+  // Of the holes of pages that stay, those that are free now.
+  [[nodiscard]] std::uint64_t free_holes() const noexcept { return free_holes_; }
   [[nodiscard]] std::uint64_t evictable_cells() const noexcept { return evictable_cells_; }
   [[nodiscard]] std::uint32_t evictable_pages() const noexcept { return evictable_pages_; }
   [[nodiscard]] std::uint32_t pages_used() const noexcept {
@@ -106,7 +114,7 @@ class GroupCells {
     CellMask free;
     std::uint32_t held = 0;          // cells with at least one holder
     std::uint32_t evictable = 0;     // of them with soft holders only
-    std::uint32_t longest_hole = 0;  // the list it is in; 0 while unused or full
+    std::uint32_t longest_hole = 0;  // the list it is in; 0 while unused, full or evictable
     std::uint32_t next = kNone;
     std::uint32_t previous = kNone;
   };
@@ -123,6 +131,7 @@ class GroupCells {
   void after_change(std::uint32_t index) noexcept;
   bool close_if_unheld(std::uint32_t index) noexcept;
   [[nodiscard]] Status check_page(std::uint32_t index) const;
+  [[nodiscard]] std::uint32_t hole_to_list(const Page& page) const noexcept;
   void relist(std::uint32_t index) noexcept;
   void unlink(std::uint32_t index) noexcept;
 
@@ -130,6 +139,7 @@ class GroupCells {
   std::uint32_t page_cells_ = 0;
   std::uint64_t free_cells_ = 0;
   std::uint64_t holes_ = 0;
+  std::uint64_t free_holes_ = 0;
   std::uint64_t evictable_cells_ = 0;
   std::uint32_t evictable_pages_ = 0;
   std::vector<Page> pages_;

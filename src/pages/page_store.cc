@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/try.h"
+#include "pages/within_memory.h"
 
 namespace kvasir::pages {
 namespace {
@@ -17,6 +18,10 @@ constexpr std::uint32_t kLayersMax = 4096;
 }  // namespace
 
 Result<std::unique_ptr<PageStore>> PageStore::create(const StoreSpec& spec) {
+  return within_memory([&] { return make(spec); });
+}
+
+Result<std::unique_ptr<PageStore>> PageStore::make(const StoreSpec& spec) {
   if (spec.page_cells == 0 || spec.page_cells % kCellsStep != 0 || spec.page_cells > kPageCellsMax) {
     return fail(Outcome::kInvalidArgument,
                 "a page must have a multiple of " + std::to_string(kCellsStep) + " cells, at most " +
@@ -30,23 +35,18 @@ Result<std::unique_ptr<PageStore>> PageStore::create(const StoreSpec& spec) {
                   {.wanted = group.layers, .limit = kLayersMax});
     }
   }
-  try {
-    std::unique_ptr<PageStore> store(new PageStore(spec));
-    store->free_frames_.reserve(spec.frames);
-    for (std::uint32_t frame = spec.frames; frame-- > 0;) store->free_frames_.push_back(FrameId{frame});
-    for (const GroupSpec& group : spec.groups) {
-      KVASIR_ASSIGN(GroupCells cells, GroupCells::create(group, spec.page_cells, spec.frames / group.layers));
-      store->groups_.push_back(std::move(cells));
-    }
-    return store;
-  } catch (const std::bad_alloc&) {
-    return fail(Outcome::kOutOfMemory, "no memory for the list of " + std::to_string(spec.frames) + " frames",
-                {.wanted = spec.frames, .setting = "--pool"});
+  std::unique_ptr<PageStore> store(new PageStore(spec));
+  store->free_frames_.reserve(spec.frames);
+  for (std::uint32_t frame = spec.frames; frame-- > 0;) store->free_frames_.push_back(FrameId{frame});
+  for (const GroupSpec& group : spec.groups) {
+    KVASIR_ASSIGN(GroupCells cells, GroupCells::create(group, spec.page_cells, spec.frames / group.layers));
+    store->groups_.push_back(std::move(cells));
   }
+  return store;
 }
 
 Result<TableId> PageStore::open() {
-  try {
+  return within_memory([&]() -> Result<TableId> {
     if (closed_.empty()) {
       // Room to close every table later without allocating (S5).
       closed_.reserve(tables_.size() + 1);
@@ -58,9 +58,7 @@ Result<TableId> PageStore::open() {
     entry(table).open = true;
     closed_.pop_back();
     return table;
-  } catch (const std::bad_alloc&) {
-    return fail(Outcome::kOutOfMemory, "no memory for a page table");
-  }
+  });
 }
 
 void PageStore::close(TableId table) noexcept {
@@ -83,7 +81,7 @@ Result<TableId> PageStore::fork(TableId table) {
   } catch (const std::bad_alloc&) {
     for (PageTable& cells : entry(child).cells) cells.clear();
     close(child);
-    return fail(Outcome::kOutOfMemory, "no memory for a page table");
+    return fail(Outcome::kOutOfMemory, "out of memory");
   }
   entry(child).length = entry(table).length;
   entry(child).first_dirty = entry(table).first_dirty;

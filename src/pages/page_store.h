@@ -8,9 +8,9 @@
 // Invariants (docs/invariants.md)
 //   S1  Free frames and the frames of used pages are all frames, each once.
 //   S2  A table's spans are in order of ordinals and cover [0, length) without a gap, the same length in
-//   every group. S3  A cell's firm holders are the tables whose spans contain it, the open tickets that
-//   reserved it and an open
-//       compaction that copies it; its soft holders are the blocks of the index.
+//       every group.
+//   S3  A cell's firm holders are the tables whose spans contain it and the open tickets that reserved it;
+//       its soft holders are the blocks of the index and an open compaction that copies it.
 //   S4  A ticket's cells belong to it alone until commit.
 //   S5  commit() and the end of a ticket allocate nothing and cannot fail.
 //   S6  What is promised fits: frames for all promised cells are free or evictable.
@@ -41,7 +41,7 @@ struct SpaceReport {
   std::uint64_t frames = 0;    // of the arena
   std::uint64_t frames_free = 0;
   std::uint64_t held_cells = 0;       // over all groups
-  std::uint64_t evictable_cells = 0;  // of them held by the index alone
+  std::uint64_t evictable_cells = 0;  // of them held by the index or an open compaction alone
   std::uint64_t hole_cells = 0;       // free cells of used pages
   double fragmentation =
       0;  // 0: every conversation lies in as few spans as its length allows; towards 1: in many
@@ -75,8 +75,9 @@ class PageStore {
   [[nodiscard]] Result<TableId> fork(TableId table);
 
   // Reserves all that `plan` needs, evicting from the index as much as that takes. kNoSpace names what is
-  // wanted and available, in tokens; kInvalidArgument for a table twice or a count of 0; kOutOfMemory. On
-  // error nothing has changed but, for kOutOfMemory, what the index holds.
+  // wanted and available, in tokens; kInvalidArgument for a table that is not open or named twice, a count of
+  // 0, or a position beyond kPositionMax; kOutOfMemory. On error nothing has changed but, for kOutOfMemory,
+  // what the index holds.
   [[nodiscard]] Result<Ticket> begin(std::span<const Growth> plan);
 
   // Plans an edit: the operations apply one after another to the conversation as the one before left it, all
@@ -87,11 +88,12 @@ class PageStore {
 
   // Lets two committed cells of a conversation change places in the pool, in every group; all who hold them
   // follow. Answers the exchanges of bytes that the caller must do before anything else. kInvalidArgument for
-  // an ordinal outside the conversation; kOutOfMemory, with nothing changed.
+  // an ordinal outside the conversation, kBusy while a ticket is open, kOutOfMemory; with nothing changed.
   [[nodiscard]] Result<std::vector<SwapCells>> swap(TableId table, std::uint64_t a, std::uint64_t b);
 
   // Promises that `count` more tokens of this conversation will fit, in place of what was promised before.
-  // kNoSpace as begin(). Its own growth uses the promise up.
+  // kNoSpace as begin(). Its own growth uses the promise up: that of a ticket from begin() on, and what is
+  // not accepted in the end is promised again.
   [[nodiscard]] Status promise(TableId table, std::uint64_t count);
 
   // Whether `count` more tokens of a conversation fit now: what is promised to others stays so.
@@ -143,7 +145,7 @@ class PageStore {
   [[nodiscard]] const GroupCells& group(std::size_t index) const noexcept { return groups_[index]; }
 
   // Every invariant, for tests; while a ticket is open its cells have one holder more than S3 finds, so not
-  // then. kInternal names the broken one.
+  // then. kInternal names the broken one, kOutOfMemory.
   [[nodiscard]] Status check() const;
 
  private:
@@ -163,28 +165,45 @@ class PageStore {
   };
 
   explicit PageStore(StoreSpec spec) : spec_(std::move(spec)) {}
+  [[nodiscard]] static Result<std::unique_ptr<PageStore>> make(const StoreSpec& spec);
   [[nodiscard]] const Table& entry(TableId table) const noexcept {
     return tables_[static_cast<std::size_t>(table)];
   }
   [[nodiscard]] Table& entry(TableId table) noexcept { return tables_[static_cast<std::size_t>(table)]; }
   [[nodiscard]] Status check_plan(std::span<const Growth> plan) const;
+  [[nodiscard]] Status check_positions(std::span<const Growth> plan) const;
+
+  // Cells to be taken in every group, and all that must fit: they and what is promised besides.
+  struct Demand {
+    std::uint64_t cells = 0;
+    std::uint64_t total = 0;
+  };
 
   // Space: frames that `cells` more cells of every group need, holes used first; and those to be had.
   [[nodiscard]] std::uint64_t frames_needed(std::uint64_t cells) const noexcept;
-  [[nodiscard]] std::uint64_t frames_needed_without_eviction(const GroupCells& group,
-                                                             std::uint64_t cells) const noexcept;
   [[nodiscard]] std::uint64_t frames_to_be_had() const noexcept;
+  [[nodiscard]] bool promises_fit(std::uint32_t frames_less = 0) const noexcept;
+  [[nodiscard]] std::uint64_t pages_now(std::size_t group, std::uint64_t cells) const noexcept;
+  [[nodiscard]] std::uint64_t pages_in_the_end(std::size_t group, std::uint64_t cells) const noexcept;
+  [[nodiscard]] std::uint64_t frames_beyond_need(std::size_t group, const Demand& demand) const noexcept;
+  [[nodiscard]] bool has_room_now(const Demand& demand) const noexcept;
   [[nodiscard]] std::uint64_t promised_but(TableId table) const noexcept;
   [[nodiscard]] std::uint64_t largest_fitting(std::uint64_t beside) const noexcept;
   [[nodiscard]] std::uint64_t need_of(std::span<const Growth> plan) const noexcept;
-  [[nodiscard]] Status admit(std::uint64_t wanted, std::uint64_t beside);
-  void make_room(std::uint64_t cells) noexcept;
+  [[nodiscard]] Status admit(std::uint64_t wanted, std::uint64_t beside) const;
+  void make_room(const Demand& demand) noexcept;
+  void drop_compaction_of(TableId table) noexcept;
   void evict(PrefixIndex::BlockId block) noexcept;
 
+  // The index.
+  [[nodiscard]] std::vector<PrefixIndex::BlockId> known_blocks(std::span<const Token> tokens,
+                                                               std::uint64_t limit, std::uint64_t salt) const;
+  [[nodiscard]] bool hold_block(PrefixIndex::BlockId block) noexcept;
+
   // Taking and giving back.
-  void reserve(Ticket& ticket);
+  void reserve(Ticket& ticket, const Demand& demand);
   void reserve_line(Ticket& ticket, std::size_t line, std::size_t group, std::uint64_t& fresh_pages);
-  [[nodiscard]] std::uint64_t fresh_pages(std::size_t group, std::uint64_t cells) const noexcept;
+  [[nodiscard]] std::uint64_t fresh_pages(std::size_t group, const Demand& demand) const noexcept;
   [[nodiscard]] Run take_some(std::size_t group, const Run* predecessor, std::uint64_t position,
                               std::uint64_t wanted, std::uint64_t& fresh_pages) noexcept;
   void release(std::size_t group, PageId page, CellRange cells, Holder holder) noexcept;
@@ -192,9 +211,13 @@ class PageStore {
   void hold(std::size_t group, std::span<const Run> runs, Holder holder) noexcept;
   void give_frames_back(std::size_t group, PageId page) noexcept;
 
-  [[nodiscard]] Status plan_operation(EditTicket& ticket, const EditOperation& operation);
-  [[nodiscard]] Status check_positions(const EditTicket& ticket, const EditOperation& operation) const;
-  void plan_divide(EditTicket& ticket, const EditOperation& operation);
+  [[nodiscard]] std::vector<std::int64_t> positions_of(TableId table) const;
+  [[nodiscard]] Result<std::uint64_t> check_edit(TableId table,
+                                                 std::span<const EditOperation> operations) const;
+  void plan_operation(EditTicket& ticket, std::uint32_t group, const EditOperation& operation,
+                      std::uint64_t& fresh_pages);
+  void plan_divide(EditTicket& ticket, std::uint32_t group, const EditOperation& operation,
+                   std::uint64_t& fresh_pages);
 
   // Every list of spans that names cells of a group: tables and index blocks.
   template <class Visit>
@@ -205,6 +228,7 @@ class PageStore {
     for (const PrefixIndex::BlockId block : index_.blocks()) visit(index_.cells(block)[group]);
   }
 
+  [[nodiscard]] Status check_invariants() const;
   [[nodiscard]] Status check_holders(std::size_t group) const;
   [[nodiscard]] std::uint64_t count_spans(std::uint64_t& fewest) const noexcept;
 
@@ -216,6 +240,7 @@ class PageStore {
   PrefixIndex index_;
   std::uint64_t promised_ = 0;        // over all tables
   Compaction* compaction_ = nullptr;  // an open one
+  std::uint32_t emptied_group_ = 0;   // whose page a compaction emptied last
   std::uint32_t open_tickets_ = 0;    // of steps and edits: they hold cells that no table names yet
 };
 

@@ -3,7 +3,9 @@
 #include <string>
 
 #include "base/try.h"
+#include "pages/compaction.h"
 #include "pages/page_store.h"
+#include "pages/within_memory.h"
 
 namespace kvasir::pages {
 namespace {
@@ -12,13 +14,14 @@ std::unexpected<Error> broken(const std::string& what) {
   return fail(Outcome::kInternal, what);
 }
 
-// Adds one for each cell of the spans, in [page * page_cells + cell].
-void count_cells(const PageTable& cells, std::uint32_t page_cells, std::vector<std::uint32_t>& counts) {
-  for (const Run& run : cells.runs()) {
-    for (std::uint32_t i = 0; i < run.count; ++i) {
-      ++counts[static_cast<std::size_t>(run.page) * page_cells + run.cell + i];
-    }
+// Adds one for each cell of a span, or of the spans, in [page * page_cells + cell].
+void count_cells(const Run& run, std::uint32_t page_cells, std::vector<std::uint32_t>& counts) {
+  for (std::uint32_t i = 0; i < run.count; ++i) {
+    ++counts[static_cast<std::size_t>(run.page) * page_cells + run.cell + i];
   }
+}
+void count_cells(const PageTable& cells, std::uint32_t page_cells, std::vector<std::uint32_t>& counts) {
+  for (const Run& run : cells.runs()) count_cells(run, page_cells, counts);
 }
 
 Status check_spans(const PageTable& cells, std::uint64_t length) {
@@ -34,9 +37,16 @@ Status check_spans(const PageTable& cells, std::uint64_t length) {
 }  // namespace
 
 Status PageStore::check() const {
+  return within_memory([&] { return check_invariants(); });
+}
+
+Status PageStore::check_invariants() const {
   std::uint64_t frames = free_frames_.size();
   std::vector<bool> seen(spec_.frames);
-  for (const FrameId frame : free_frames_) seen[static_cast<std::size_t>(frame)] = true;
+  for (const FrameId frame : free_frames_) {
+    if (seen[static_cast<std::size_t>(frame)]) return broken("S1: a frame is free twice");
+    seen[static_cast<std::size_t>(frame)] = true;
+  }
   for (std::size_t group = 0; group < groups_.size(); ++group) {
     KVASIR_TRY(groups_[group].check());
     frames += std::uint64_t{groups_[group].pages_used()} * groups_[group].layers();
@@ -54,7 +64,7 @@ Status PageStore::check() const {
   std::uint64_t promised = 0;
   for (const Table& table : tables_) promised += table.promised;
   if (promised != promised_) return broken("S6: the promises are summed wrongly");
-  if (frames_needed(promised_) > frames_to_be_had()) return broken("S6: more is promised than fits");
+  if (!promises_fit()) return broken("S6: more is promised than fits");
   return {};
 }
 
@@ -69,6 +79,14 @@ Status PageStore::check_holders(std::size_t group) const {
   for (const PrefixIndex::BlockId block : index_.blocks()) {
     KVASIR_TRY(check_spans(index_.cells(block)[group], spec_.page_cells));
     count_cells(index_.cells(block)[group], spec_.page_cells, soft);
+  }
+  if (compaction_ != nullptr) {
+    for (const CopyCells& copy : compaction_->copies()) {
+      if (copy.group != group) continue;
+      count_cells({.page = copy.from.page, .cell = copy.from.cell, .count = copy.count}, spec_.page_cells,
+                  soft);
+      count_cells({.page = copy.to.page, .cell = copy.to.cell, .count = copy.count}, spec_.page_cells, soft);
+    }
   }
   for (std::size_t cell = 0; cell < firm.size(); ++cell) {
     const PageId page{static_cast<std::uint32_t>(cell / spec_.page_cells)};

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "pages/page_store.h"
+#include "pages/within_memory.h"
 
 namespace kvasir::pages {
 namespace {
@@ -51,50 +52,61 @@ void PageStore::remember(TableId id, std::span<const Token> tokens, std::uint64_
   }
 }
 
+// The blocks of the longest known beginning of `tokens`, at most `limit` of them.
+std::vector<PrefixIndex::BlockId> PageStore::known_blocks(std::span<const Token> tokens, std::uint64_t limit,
+                                                          std::uint64_t salt) const {
+  std::vector<PrefixIndex::BlockId> blocks;
+  const std::uint64_t block = spec_.page_cells;
+  PrefixIndex::BlockId parent = PrefixIndex::kRoot;
+  for (std::uint64_t end = block; end <= std::min<std::uint64_t>(limit, tokens.size()); end += block) {
+    const auto known = index_.find(parent, salt, tokens.subspan(end - block, block));
+    if (!known) break;
+    blocks.push_back(*known);
+    parent = *known;
+  }
+  return blocks;
+}
+
+// Holds a block's cells if all that is promised still fits when they can no longer be evicted (S6).
+bool PageStore::hold_block(PrefixIndex::BlockId block) noexcept {
+  const std::span<const PageTable> shared = index_.cells(block);
+  for (std::size_t group = 0; group < groups_.size(); ++group)
+    hold(group, shared[group].runs(), Holder::kFirm);
+  if (promises_fit()) return true;
+  for (std::size_t group = 0; group < groups_.size(); ++group)
+    release(group, shared[group].runs(), Holder::kFirm);
+  return false;
+}
+
 Result<std::uint64_t> PageStore::adopt(TableId id, std::span<const Token> tokens, std::uint64_t limit,
                                        std::uint64_t salt) {
-  Table& table = entry(id);
-  if (table.length != 0)
-    return fail(Outcome::kWrongState, "only an empty conversation can take a shared beginning");
-  const std::uint64_t block = spec_.page_cells;
-  ++index_.counters().lookups;
-  std::vector<PageTable> cells(groups_.size());
-  std::uint64_t found = 0;
-  PrefixIndex::BlockId last = PrefixIndex::kRoot;
-  try {
-    for (std::uint64_t end = block; end <= std::min<std::uint64_t>(limit, tokens.size()); end += block) {
-      const auto known = index_.find(last, salt, tokens.subspan(found, block));
-      if (!known) break;
-      const std::span<const PageTable> shared = index_.cells(*known);
-      for (std::size_t group = 0; group < groups_.size(); ++group)
-        cells[group].reserve(shared[group].runs().size());
-      for (std::size_t group = 0; group < groups_.size(); ++group)
-        hold(group, shared[group].runs(), Holder::kFirm);
-      // Cells that were evictable are held now; what is promised must still fit (S6).
-      if (frames_needed(promised_) > frames_to_be_had()) {
-        for (std::size_t group = 0; group < groups_.size(); ++group)
-          release(group, shared[group].runs(), Holder::kFirm);
-        break;
-      }
-      last = *known;
-      found = end;
-      for (std::size_t group = 0; group < groups_.size(); ++group) {
-        for (const Run& run : shared[group].runs()) cells[group].append(run);
-      }
+  return within_memory([&]() -> Result<std::uint64_t> {
+    Table& table = entry(id);
+    if (table.length != 0)
+      return fail(Outcome::kWrongState, "only an empty conversation can take a shared beginning");
+    const std::vector<PrefixIndex::BlockId> blocks = known_blocks(tokens, limit, salt);
+    // Places for all spans first, so that nothing fails with cells held.
+    for (std::size_t group = 0; group < groups_.size(); ++group) {
+      std::size_t spans = 0;
+      for (const PrefixIndex::BlockId block : blocks) spans += index_.cells(block)[group].runs().size();
+      table.cells[group].reserve(spans);
     }
-  } catch (const std::bad_alloc&) {
-    for (std::size_t group = 0; group < groups_.size(); ++group)
-      release(group, cells[group].runs(), Holder::kFirm);
-    return fail(Outcome::kOutOfMemory, "no memory for a shared beginning");
-  }
-  if (found == 0) return found;
-  table.cells.swap(cells);
-  table.length = found;
-  table.remembered = found;
-  index_.touch(last);
-  ++index_.counters().hits;
-  index_.counters().tokens_found += found;
-  return found;
+    ++index_.counters().lookups;
+    std::size_t taken = 0;
+    while (taken < blocks.size() && hold_block(blocks[taken])) {
+      for (std::size_t group = 0; group < groups_.size(); ++group) {
+        for (const Run& run : index_.cells(blocks[taken])[group].runs()) table.cells[group].append(run);
+      }
+      ++taken;
+    }
+    if (taken == 0) return 0;
+    table.length = taken * spec_.page_cells;
+    table.remembered = table.length;
+    index_.touch(blocks[taken - 1]);
+    ++index_.counters().hits;
+    index_.counters().tokens_found += table.length;
+    return table.length;
+  });
 }
 
 }  // namespace kvasir::pages

@@ -10,29 +10,37 @@
 #include "base/try.h"
 #include "pages/compaction.h"
 #include "pages/page_store.h"
+#include "pages/within_memory.h"
 
 namespace kvasir::pages {
 namespace {
 
-std::uint64_t frames_beyond(std::uint64_t cells, std::uint64_t holes, std::uint32_t page_cells,
-                            std::uint32_t layers) {
+std::uint64_t pages_beyond(std::uint64_t cells, std::uint64_t holes, std::uint32_t page_cells) {
   const std::uint64_t rest = cells > holes ? cells - holes : 0;
-  return base::div_up<std::uint64_t>(rest, page_cells) * layers;
+  return base::div_up<std::uint64_t>(rest, page_cells);
 }
 
 }  // namespace
 
 std::uint64_t PageStore::frames_needed(std::uint64_t cells) const noexcept {
   std::uint64_t frames = 0;
-  for (const GroupCells& group : groups_) {
-    frames += frames_beyond(cells, group.holes(), spec_.page_cells, group.layers());
+  for (std::size_t group = 0; group < groups_.size(); ++group) {
+    frames += pages_in_the_end(group, cells) * groups_[group].layers();
   }
   return frames;
 }
 
-std::uint64_t PageStore::frames_needed_without_eviction(const GroupCells& group,
-                                                        std::uint64_t cells) const noexcept {
-  return frames_beyond(cells, group.free_cells(), spec_.page_cells, group.layers());
+// Pages that a group needs for `cells` cells: with what is free now, and with all that can be evicted.
+std::uint64_t PageStore::pages_now(std::size_t group, std::uint64_t cells) const noexcept {
+  return pages_beyond(cells, groups_[group].free_holes(), spec_.page_cells);
+}
+std::uint64_t PageStore::pages_in_the_end(std::size_t group, std::uint64_t cells) const noexcept {
+  return pages_beyond(cells, groups_[group].holes(), spec_.page_cells);
+}
+
+// Whether what is promised would fit with so many frames less (S6).
+bool PageStore::promises_fit(std::uint32_t frames_less) const noexcept {
+  return frames_needed(promised_) + frames_less <= frames_to_be_had();
 }
 
 std::uint64_t PageStore::frames_to_be_had() const noexcept {
@@ -67,12 +75,8 @@ bool PageStore::fits(TableId table, std::uint64_t count) const noexcept {
   return count <= largest_fitting(promised_but(table));
 }
 
-Status PageStore::admit(std::uint64_t wanted, std::uint64_t beside) {
-  std::uint64_t available = largest_fitting(beside);
-  if (wanted > available && compaction_ != nullptr) {
-    compaction_->destroy();
-    available = largest_fitting(beside);
-  }
+Status PageStore::admit(std::uint64_t wanted, std::uint64_t beside) const {
+  const std::uint64_t available = largest_fitting(beside);
   if (wanted <= available) return {};
   return fail(Outcome::kNoSpace,
               "the cache has room for " + std::to_string(available) + " more tokens, " +
@@ -81,24 +85,64 @@ Status PageStore::admit(std::uint64_t wanted, std::uint64_t beside) {
 }
 
 Status PageStore::promise(TableId table, std::uint64_t count) {
-  KVASIR_TRY(admit(count, promised_but(table)));
+  KVASIR_TRY(within_memory([&] { return admit(count, promised_but(table)); }));
   promised_ = promised_but(table) + count;
   entry(table).promised = count;
   return {};
 }
 
-// Evicts until `cells` more cells of every group fit without eviction. admit() has said that it is possible.
-void PageStore::make_room(std::uint64_t cells) noexcept {
-  const auto fits_now = [&] {
-    std::uint64_t frames = 0;
-    for (const GroupCells& group : groups_) frames += frames_needed_without_eviction(group, cells);
-    return frames <= free_frames_.size();
-  };
-  while (!fits_now()) {
+// Frames of the pages that a group must open now although in the end, with everything evicted, what it is to
+// hold would fit without them. They come out of what nobody needs.
+std::uint64_t PageStore::frames_beyond_need(std::size_t group, const Demand& demand) const noexcept {
+  const std::uint64_t now = pages_now(group, demand.cells);
+  const std::uint64_t in_the_end = pages_in_the_end(group, demand.total);
+  return now > in_the_end ? (now - in_the_end) * groups_[group].layers() : 0;
+}
+
+// Whether the cells can be taken without eviction, and the rest of the demand fits then.
+bool PageStore::has_room_now(const Demand& demand) const noexcept {
+  std::uint64_t now = 0;
+  std::uint64_t beyond_need = 0;
+  for (std::size_t group = 0; group < groups_.size(); ++group) {
+    now += pages_now(group, demand.cells) * groups_[group].layers();
+    beyond_need += frames_beyond_need(group, demand);
+  }
+  return now <= free_frames_.size() && frames_needed(demand.total) + beyond_need <= frames_to_be_had();
+}
+
+// Evicts until has_room_now(). admit() has said that it is possible: with all evicted it is the rule itself.
+void PageStore::make_room(const Demand& demand) noexcept {
+  if (compaction_ != nullptr && !has_room_now(demand)) compaction_->destroy();
+  while (!has_room_now(demand)) {
     const auto oldest = index_.oldest();
     if (!oldest) return;
     evict(*oldest);
   }
+}
+
+// Pages that a group may open. Fresh pages are preferred to holes only with frames left over: none is taken
+// that the groups behind this one need now, or that the rest of the demand needs in the end. Whoever asks
+// takes the cells group by group.
+std::uint64_t PageStore::fresh_pages(std::size_t group, const Demand& demand) const noexcept {
+  std::uint64_t needed_now = 0;
+  std::uint64_t needed_in_the_end = 0;
+  for (std::size_t other = 0; other < groups_.size(); ++other) {
+    const std::uint64_t layers = groups_[other].layers();
+    if (other > group) needed_now += pages_now(other, demand.cells) * layers;
+    if (other > group) needed_in_the_end += frames_beyond_need(other, demand);
+    // The groups before this one have taken their cells.
+    const std::uint64_t total = other < group ? demand.total - demand.cells : demand.total;
+    needed_in_the_end += pages_in_the_end(other, total) * layers;
+  }
+  const std::uint64_t layers = groups_[group].layers();
+  const std::uint64_t spare = frames_to_be_had() - std::min(frames_to_be_had(), needed_in_the_end);
+  return std::min((free_frames_.size() - needed_now) / layers,
+                  pages_in_the_end(group, demand.total) + spare / layers);
+}
+
+// A compaction that copies cells of this conversation gives way: they must stay while a ticket is open.
+void PageStore::drop_compaction_of(TableId table) noexcept {
+  if (compaction_ != nullptr && compaction_->copies_cells_of(table)) compaction_->destroy();
 }
 
 void PageStore::evict(PrefixIndex::BlockId block) noexcept {

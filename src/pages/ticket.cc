@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <array>
-#include <new>
 #include <string>
 #include <utility>
 
 #include "base/try.h"
 #include "pages/page_store.h"
+#include "pages/within_memory.h"
 
 namespace kvasir::pages {
 namespace {
@@ -18,12 +18,15 @@ constexpr std::uint32_t kLayersMax = 4096;
 
 }  // namespace
 
-Ticket::Ticket(PageStore& store) noexcept : store_(&store) { ++store.open_tickets_; }
+Ticket::Ticket(PageStore& store) noexcept : store_(&store) {
+  ++store.open_tickets_;
+}
 
 Ticket::Ticket(Ticket&& other) noexcept
     : store_(std::exchange(other.store_, nullptr)),
       plan_(std::move(other.plan_)),
-      runs_(std::move(other.runs_)) {}
+      runs_(std::move(other.runs_)),
+      paid_(std::move(other.paid_)) {}
 
 Ticket::~Ticket() {
   if (store_ == nullptr) return;
@@ -39,8 +42,13 @@ void Ticket::withdraw(std::size_t line) noexcept {
   release_line(line, 0);
 }
 
-// Gives back the line's cells behind the first `keep`; the runs then hold what is kept.
+// Gives back the line's cells behind the first `keep`, and what of a promise they had used up; the runs then
+// hold what is kept.
 void Ticket::release_line(std::size_t line, std::uint64_t keep) noexcept {
+  const std::uint64_t unpaid = paid_[line] - std::min(paid_[line], keep);
+  paid_[line] -= unpaid;
+  store_->entry(plan_[line].table).promised += unpaid;
+  store_->promised_ += unpaid;
   for (std::size_t group = 0; group < store_->group_count(); ++group) {
     std::vector<Run>& runs = runs_[line * store_->group_count() + group];
     std::uint64_t left = keep;
@@ -63,11 +71,7 @@ void Ticket::commit(std::span<const std::uint64_t> accepted) noexcept {
     for (std::size_t group = 0; group < store_->group_count(); ++group) {
       for (const Run& run : new_runs(line, group)) table.cells[group].append(run);
     }
-    const std::uint64_t length = table.cells.front().length();
-    const std::uint64_t used = std::min(table.promised, length - table.length);
-    table.promised -= used;
-    store_->promised_ -= used;
-    table.length = length;
+    table.length = table.cells.front().length();
   }
   --store_->open_tickets_;
   store_ = nullptr;
@@ -97,45 +101,52 @@ std::uint64_t PageStore::need_of(std::span<const Growth> plan) const noexcept {
   return need;
 }
 
-Result<Ticket> PageStore::begin(std::span<const Growth> plan) {
-  KVASIR_TRY(check_plan(plan));
-  std::uint64_t others = promised_;
-  std::uint64_t cells = 0;
+// No conversation may grow beyond the last position.
+Status PageStore::check_positions(std::span<const Growth> plan) const {
   for (const Growth& growth : plan) {
-    others -= entry(growth.table).promised;
-    cells += std::min<std::uint64_t>(growth.count, kPositionMax);
+    const auto room = static_cast<std::uint64_t>(kPositionMax + 1 - next_position(growth.table));
+    if (growth.count <= room) continue;
+    return fail(
+        Outcome::kInvalidArgument,
+        "a conversation at position " + std::to_string(next_position(growth.table)) + " cannot grow by " +
+            std::to_string(growth.count) + ", the last position is " + std::to_string(kPositionMax),
+        {.wanted = growth.count, .available = room, .limit = static_cast<std::uint64_t>(kPositionMax)});
   }
-  KVASIR_TRY(admit(need_of(plan), others));
-  try {
-    Ticket ticket(*this);
-    ticket.runs_.resize(plan.size() * groups_.size());
-    ticket.plan_.assign(plan.begin(), plan.end());
-    make_room(cells);
-    reserve(ticket);
-    return ticket;
-  } catch (const std::bad_alloc&) {
-    // The ticket's end has given back what it had taken by then.
-    return fail(Outcome::kOutOfMemory, "no memory for a ticket");
-  }
+  return {};
 }
 
-void PageStore::reserve(Ticket& ticket) {
-  std::uint64_t cells = 0;
-  for (const Growth& growth : ticket.plan_) cells += growth.count;
+Result<Ticket> PageStore::begin(std::span<const Growth> plan) {
+  return within_memory([&]() -> Result<Ticket> {
+    KVASIR_TRY(check_plan(plan));
+    std::uint64_t others = promised_;
+    for (const Growth& growth : plan) others -= entry(growth.table).promised;
+    const std::uint64_t need = need_of(plan);
+    KVASIR_TRY(admit(need, others));
+    KVASIR_TRY(check_positions(plan));
+    Demand demand{.total = need + others};
+    for (const Growth& growth : plan) demand.cells += growth.count;
+    Ticket ticket(*this);  // its end gives back what it has taken where memory ends
+    ticket.runs_.resize(plan.size() * groups_.size());
+    ticket.paid_.resize(plan.size());
+    ticket.plan_.assign(plan.begin(), plan.end());
+    for (const Growth& growth : plan) drop_compaction_of(growth.table);
+    make_room(demand);
+    reserve(ticket, demand);
+    return ticket;
+  });
+}
+
+void PageStore::reserve(Ticket& ticket, const Demand& demand) {
   for (std::size_t group = 0; group < groups_.size(); ++group) {
-    std::uint64_t pages = fresh_pages(group, cells);
+    std::uint64_t pages = fresh_pages(group, demand);
     for (std::size_t line = 0; line < ticket.plan_.size(); ++line) reserve_line(ticket, line, group, pages);
   }
-}
-
-// Pages that a group may open for `cells` cells. Fresh pages are preferred to holes only with frames left
-// over after the least need of the groups behind this one.
-std::uint64_t PageStore::fresh_pages(std::size_t group, std::uint64_t cells) const noexcept {
-  std::uint64_t kept_back = 0;
-  for (std::size_t later = group + 1; later < groups_.size(); ++later) {
-    kept_back += frames_needed_without_eviction(groups_[later], cells);
+  for (std::size_t line = 0; line < ticket.plan_.size(); ++line) {
+    Table& table = entry(ticket.plan_[line].table);
+    ticket.paid_[line] = std::min(table.promised, ticket.plan_[line].count);
+    table.promised -= ticket.paid_[line];
+    promised_ -= ticket.paid_[line];
   }
-  return (free_frames_.size() - kept_back) / groups_[group].layers();
 }
 
 void PageStore::reserve_line(Ticket& ticket, std::size_t line, std::size_t group, std::uint64_t& pages) {

@@ -48,6 +48,7 @@ class Ticket {
   PageStore* store_;
   std::vector<Growth> plan_;
   std::vector<std::vector<Run>> runs_;  // [line * groups + group]
+  std::vector<std::uint64_t> paid_;     // [line]: tokens of its conversation's promise that it used up
 };
 
 // A change of the spans of one conversation.
@@ -89,6 +90,7 @@ class EditTicket {
  private:
   friend class PageStore;
   EditTicket(PageStore& store, TableId table) noexcept;
+  void note_changes(std::span<const EditOperation> operations) noexcept;
 
   PageStore* store_;
   TableId table_;

@@ -1,0 +1,168 @@
+// A long random history of one page store, compared with its naive twin at every step.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fake_arena.h"
+#include "pages/compaction.h"
+#include "pages/page_store.h"
+#include "random.h"
+#include "recount.h"
+#include "twin.h"
+
+namespace kvasir::pages::test {
+
+// States that a history must reach, or it has tried nothing.
+enum class HardState : std::uint8_t {
+  kAppendIntoSharedPage,       // a new cell in a page where another conversation holds one
+  kSplitSpan,                  // an edit cuts a span in two
+  kShortage,                   // kNoSpace
+  kAbortAfterPassTwo,          // a ticket ends without commit after two passes or more
+  kWithdrawal,                 // one line of an open ticket goes back
+  kPartialCommit,              // fewer cells are accepted than were computed
+  kCompactionWithoutFreePage,  // begins while no group could open a page
+  kCompactionDestroyed,        // by a reservation that fell short, or that needs its cells
+  kEviction,                   // the index gives up a block
+  kHitHoldsEvictable,          // adopt() turns evictable cells into held ones
+  kCallInsideTicket,           // any call while a ticket is open
+  kForkInsideTicket,           // of a conversation of the ticket
+  kTightReservation,           // of exactly what is free
+  kDivision,                   // an edit that rewrites keys
+  kPromiseUsed,                // a commit that a promise paid for
+  kCount
+};
+inline constexpr std::size_t kHardStates = static_cast<std::size_t>(HardState::kCount);
+[[nodiscard]] std::string_view name_of(HardState state);
+
+using HardStateCounts = std::array<std::uint64_t, kHardStates>;
+
+// The store and its twin disagree.
+class Disagreement : public std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+class StoreRun {
+ public:
+  // A store of random geometry. `counts` outlives the run.
+  StoreRun(std::uint64_t seed, HardStateCounts& counts);
+
+  // One random operation, and the comparisons behind it. Throws Disagreement.
+  void step();
+
+  // Everything compared. Throws Disagreement.
+  void check_all();
+
+  // Closes all that is open: nothing may be left behind. Throws Disagreement.
+  void end();
+
+  // The latest operations, one a line.
+  [[nodiscard]] std::string story() const;
+
+ private:
+  struct Line {
+    TwinConversation* conversation = nullptr;
+    std::vector<TwinCell> planned;
+    std::uint64_t promise_used = 0;
+    bool withdrawn = false;
+  };
+  struct OpenTicket {
+    Ticket ticket;
+    std::vector<Line> lines;
+    std::uint64_t written = 0;  // cells of each line, as far as it has them
+    std::uint64_t passes = 0;
+  };
+  struct OpenEdit {
+    EditTicket ticket;
+    TwinConversation* conversation = nullptr;
+    TwinConversation after;
+  };
+  struct OpenCompaction {
+    std::unique_ptr<Compaction> compaction;
+    std::vector<CopyCells> copies;
+    bool copied = false;
+  };
+
+  // Calls on tables.
+  void open_conversation();
+  void close_conversation();
+  void fork_conversation();
+  void promise();
+  void swap_cells();
+  // Steps.
+  void begin_ticket();
+  void shrink(std::vector<Growth>& plan, const std::vector<TwinConversation*>& who) const;
+  void begin_impossible_ticket();
+  void begin(const std::vector<Growth>& plan, const std::vector<TwinConversation*>& who);
+  void pass();
+  void withdraw();
+  void withdraw_line(Line& line, std::size_t index);
+  void commit_ticket();
+  void abort_ticket();
+  void give_back(Line& line, std::uint64_t accepted);
+  void install(Line& line, std::uint64_t accepted);
+  // Edits.
+  void begin_edit();
+  void begin_impossible_edit();
+  void start_edit(TwinConversation& conversation, const std::vector<EditOperation>& operations);
+  [[nodiscard]] std::vector<EditOperation> random_edit(std::uint64_t length);
+  [[nodiscard]] EditOperation random_operation(std::uint64_t length);
+  void commit_edit();
+  void abort_edit();
+  // The index.
+  void remember();
+  void remember(TwinConversation& conversation);
+  void forget();
+  void adopt();
+  void follow_evictions();
+  // Compaction.
+  void begin_compaction();
+  void end_compaction();
+  void notice_destruction();
+
+  void try_operation();
+  [[nodiscard]] bool busy(const TwinConversation& conversation) const;
+  [[nodiscard]] TwinConversation* any_conversation();
+  [[nodiscard]] TwinConversation* idle_conversation();
+  [[nodiscard]] Token token_at(const TwinConversation& conversation, std::uint64_t ordinal);
+  [[nodiscard]] std::uint64_t random_length(std::uint64_t beside);
+  [[nodiscard]] std::uint64_t random_growth(const TwinConversation& conversation, std::uint64_t beside);
+  [[nodiscard]] std::uint64_t promised() const;
+  [[nodiscard]] Recount recount() const;
+  [[nodiscard]] std::uint64_t digest() const;
+  void count(HardState state) { ++(*counts_)[static_cast<std::size_t>(state)]; }
+  void tell(std::string what) { story_[steps_ % story_.size()] = std::move(what); }
+  static void require(bool holds, const std::string& what);
+  void require_failure(const Error& error, Outcome code, std::uint64_t digest_before);
+  void check_conversation(const TwinConversation& conversation) const;
+  void check_spans(const TwinConversation& conversation, std::size_t group) const;
+  void check_space(const Recount& counted) const;
+
+  Random random_;
+  HardStateCounts* counts_;
+  StoreSpec spec_;
+  std::unique_ptr<PageStore> store_;
+  std::unique_ptr<FakeArena> arena_;
+  std::vector<std::unique_ptr<TwinConversation>> conversations_;
+  TwinIndex index_;
+  std::uint64_t evictions_seen_ = 0;
+  std::optional<OpenTicket> ticket_;
+  std::optional<OpenEdit> edit_;
+  std::optional<OpenCompaction> compaction_;
+  std::size_t most_conversations_ = 1;
+  std::uint64_t steps_ = 0;
+  std::array<std::string, 40> story_;
+};
+
+// Runs `operations` operations over stores of changing geometry. Answers what went wrong and the story that
+// led to it, nothing where all agreed.
+[[nodiscard]] std::string run_stores(std::uint64_t seed, std::uint64_t operations, HardStateCounts& counts);
+
+}  // namespace kvasir::pages::test
