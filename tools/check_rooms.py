@@ -113,7 +113,7 @@ def check_link_lines(tree, used):
         includes_of_room = used.get(room, {})
         findings += [Finding(path, 0, f"does not link {name}, which {includes_of_room[name]} includes")
                      for name in sorted(set(includes_of_room) - linked)]
-        findings += [Finding(path, 0, f"links {name}, which no file of {room} includes")
+        findings += [Finding(path, 0, f"links {name}, which no file of {room} includes: include what is used, or unlink it")
                      for name in sorted(linked - set(includes_of_room))]
         prefix = f"src/{room}/"
         for source in tree.matching(re.escape(prefix) + r".*\.cc"):

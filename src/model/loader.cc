@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/try.h"
+#include "quant/block_type.h"
 
 namespace kvasir::model {
 namespace {
