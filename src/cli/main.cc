@@ -26,6 +26,7 @@ int run_program(int argc, char** argv) {
   program.set_version_flag("--version", "kvasir 0.1.0");
   program.require_subcommand(1);
   Action action;
+  add_bench(program, action);
   add_inspect(program, action);
   add_logits(program, action);
   add_perplexity(program, action);

@@ -13,6 +13,7 @@ namespace kvasir::cli {
 // sentence on standard error and gives exit status 1.
 using Action = std::function<Status()>;
 
+void add_bench(CLI::App& program, Action& action);
 void add_inspect(CLI::App& program, Action& action);
 void add_logits(CLI::App& program, Action& action);
 void add_perplexity(CLI::App& program, Action& action);

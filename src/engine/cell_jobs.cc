@@ -21,6 +21,7 @@ void Engine::copy(const pages::CopyCells& job) {
   for_layers(job.group, [&](const kv::LayerGeometry& geometry, std::uint32_t layer) {
     arena_.copy_cells(geometry, place(job.group, job.from, layer), place(job.group, job.to, layer),
                       job.count);
+    bytes_moved_ += arena_.cell_bytes(geometry) * job.count;
   });
 }
 
@@ -30,6 +31,7 @@ void Engine::rotate(const pages::RotateCells& job) {
     const simd::RotaryTable& rotary = model_->network().rotary[rotary_of(cells.group, layer)];
     arena_.rotate_cells(geometry, rotary, place(cells.group, cells.from, layer),
                         place(cells.group, cells.to, layer), job.turns);
+    bytes_moved_ += arena_.cell_bytes(geometry) * cells.count;
   });
 }
 
@@ -48,6 +50,7 @@ Status Engine::swap_cells(ConversationId id, std::uint64_t a, std::uint64_t b) {
   for (const pages::SwapCells& swap : swaps) {
     for_layers(swap.group, [&](const kv::LayerGeometry& geometry, std::uint32_t layer) {
       arena_.swap_cells(geometry, place(swap.group, swap.a, layer), place(swap.group, swap.b, layer));
+      bytes_moved_ += 2 * arena_.cell_bytes(geometry);
     });
   }
   return {};

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/checked.h"
+#include "base/clock.h"
 #include "base/try.h"
 #include "engine/open_step.h"
 
@@ -125,7 +126,9 @@ Result<StepReport> Engine::step(const StepOptions& options) {
   StepReport report;
   try {
     if (!step_open()) {
+      const std::int64_t start = base::system_clock().now_ns();
       KVASIR_ASSIGN(const bool any, begin_step(options));
+      report.plan_ns = base::system_clock().now_ns() - start;
       if (!any) return report;
     }
     if (const Status ran = run_passes(options, report); !ran) {
@@ -166,7 +169,9 @@ Status Engine::run_passes(const StepOptions& options, StepReport& report) {
     step.pass_started = false;
   }
   report.passes = static_cast<std::uint32_t>(step.passes.size());
+  const std::int64_t start = base::system_clock().now_ns();
   commit_step(report);
+  report.commit_ns = base::system_clock().now_ns() - start;
   return {};
 }
 
@@ -187,7 +192,9 @@ Status Engine::run_jobs(const StepOptions& options, StepReport& report) {
     if (verdict == Verdict::kCancel) {
       report.layers_undone = step.pass * std::uint64_t{progress.layers} + progress.layer;
       report.outcome = Outcome::kCancelled;
+      const std::int64_t start = base::system_clock().now_ns();
       abandon_step();
+      report.rollback_ns = base::system_clock().now_ns() - start;
     }
     return {};
   }

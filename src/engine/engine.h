@@ -69,6 +69,10 @@ struct StepReport {
   std::uint32_t passes = 0;          // finished or, of a step that is not done, begun
   std::uint64_t tokens = 0;          // committed
   std::uint64_t layers_undone = 0;   // layers computed for nothing by a cancelled step
+  // What the step cost beside computing, in nanoseconds.
+  std::int64_t plan_ns = 0;      // planning and reserving
+  std::int64_t commit_ns = 0;    // making it visible
+  std::int64_t rollback_ns = 0;  // undoing a cancelled one
   // The conversations of each pass, for tests and reports of who shared one.
   std::vector<std::vector<ConversationId>> shared_passes;
 };
@@ -149,6 +153,8 @@ class Engine {
   [[nodiscard]] Result<std::vector<float>> take_logits(ConversationId id);
 
   [[nodiscard]] std::uint64_t tokens_free() const noexcept { return store_->tokens_free(); }
+  // Bytes of K and V that copy jobs have moved since the engine was made; passes store theirs uncounted.
+  [[nodiscard]] std::uint64_t bytes_moved() const noexcept { return bytes_moved_; }
   [[nodiscard]] pages::SpaceReport space() const noexcept { return store_->space(); }
   [[nodiscard]] Result<pages::Holdings> holdings(ConversationId id) const;
   [[nodiscard]] const model::Model& model() const noexcept { return *model_; }
@@ -207,6 +213,7 @@ class Engine {
   std::optional<model::Forward> forward_;
   std::vector<Conversation> conversations_;
   std::unique_ptr<OpenStep> open_step_;
+  std::uint64_t bytes_moved_ = 0;
   std::size_t rotation_ = 0;  // who comes first in the next pass
 };
 
