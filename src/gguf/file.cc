@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
-#include <new>
 #include <utility>
 
 #include "base/try.h"
+#include "base/within_memory.h"
 #include "gguf/checks.h"
 #include "gguf/gguf.h"
 #include "gguf/index.h"
@@ -41,11 +41,6 @@ class Assembler {
                                                    shards.size(), place.number + 1, place.count));
       }
       tensors += shards[i].tensors.size();
-    }
-    if (tensors > kMaxTensors) {
-      return fail(Outcome::kUnsupported,
-                  fmt::format("{} tensors in all shards; at most {} are read", tensors, kMaxTensors),
-                  {.wanted = tensors, .limit = kMaxTensors});
     }
     return shards.size() == 1 ? Status{} : check_tensor_count(shards[0], tensors);
   }
@@ -86,12 +81,37 @@ Result<Shard> open_shard(base::FileSystem& files, const std::string& path) {
   return shard;
 }
 
-// What later shards say in their metadata is checked and then let go of, but for their place.
-void keep_place_only(Shard& shard) {
-  std::erase_if(shard.metadata, [](const KeyValue& entry) { return !entry.key.starts_with("split."); });
-  shard.metadata.shrink_to_fit();
-  shard.keys_by_name = index_by_name(std::span<const KeyValue>(shard.metadata), &KeyValue::key);
-}
+// The shards of a file as they are opened: holds no more of each than is needed.
+class ShardList {
+ public:
+  explicit ShardList(std::size_t count) : shards_(count) {}
+
+  Status put(std::size_t number, Shard shard) {
+    tensors_ += shard.tensors.size();
+    if (tensors_ > kMaxTensors) {
+      return fail(
+          Outcome::kUnsupported,
+          fmt::format("{} tensors up to shard {}; at most {} are read", tensors_, number + 1, kMaxTensors),
+          {.wanted = tensors_, .limit = kMaxTensors});
+    }
+    if (number > 0) keep_place_only(shard);
+    shards_[number] = std::move(shard);
+    return {};
+  }
+
+  [[nodiscard]] std::vector<Shard> take() { return std::move(shards_); }
+
+ private:
+  // What later shards say in their metadata is checked and then let go of, but for their place.
+  static void keep_place_only(Shard& shard) {
+    std::erase_if(shard.metadata, [](const KeyValue& entry) { return !entry.key.starts_with("split."); });
+    shard.metadata.shrink_to_fit();
+    shard.keys_by_name = index_by_name(std::span<const KeyValue>(shard.metadata), &KeyValue::key);
+  }
+
+  std::vector<Shard> shards_;
+  std::uint64_t tensors_ = 0;
+};
 
 Result<std::vector<Shard>> open_split(base::FileSystem& files, const std::string& path, Shard found,
                                       const SplitPlace& place) {
@@ -107,15 +127,14 @@ Result<std::vector<Shard>> open_split(base::FileSystem& files, const std::string
     return fail(Outcome::kCorrupt, fmt::format("'{}' says inside that it is shard {} of {}", path,
                                                place.number + 1, place.count));
   }
-  std::vector<Shard> shards(place.count);
-  shards[place.number] = std::move(found);
+  ShardList shards(place.count);
+  KVASIR_TRY(shards.put(place.number, std::move(found)));
   for (std::uint64_t i = 0; i < place.count; ++i) {
-    if (i != place.number) {
-      KVASIR_ASSIGN(shards[i], open_shard(files, name->sibling(i)));
-    }
-    if (i > 0) keep_place_only(shards[i]);
+    if (i == place.number) continue;
+    KVASIR_ASSIGN(Shard shard, open_shard(files, name->sibling(i)));
+    KVASIR_TRY(shards.put(i, std::move(shard)));
   }
-  return shards;
+  return shards.take();
 }
 
 Result<File> open_all(base::FileSystem& files, const std::string& path) {
@@ -135,23 +154,14 @@ Result<File> open_all(base::FileSystem& files, const std::string& path) {
 
 Result<File> parse_all(std::vector<std::unique_ptr<base::ReadFile>> files) {
   if (files.empty()) return fail(Outcome::kInvalidArgument, "no file was given");
-  std::vector<Shard> shards;
+  ShardList shards(files.size());
   for (std::size_t i = 0; i < files.size(); ++i) {
     Result<Shard> shard = read_shard(std::move(files[i]));
-    if (!shard) {
-      return files.size() == 1
-                 ? fail(std::move(shard).error())
-                 : fail(shard.error().within(fmt::format("shard {} of {}", i + 1, files.size())));
-    }
-    shards.push_back(*std::move(shard));
-    if (i > 0) keep_place_only(shards.back());
+    if (!shard && files.size() == 1) return fail(std::move(shard).error());
+    if (!shard) return fail(shard.error().within(fmt::format("shard {} of {}", i + 1, files.size())));
+    KVASIR_TRY(shards.put(i, *std::move(shard)));
   }
-  return Assembler::assemble(std::move(shards));
-}
-
-// Short enough that the sentence itself takes no memory.
-std::unexpected<Error> out_of_memory() {
-  return fail(Outcome::kOutOfMemory, "out of memory");
+  return Assembler::assemble(shards.take());
 }
 
 // A value as an error shows it.
@@ -181,19 +191,21 @@ Result<const Value*> present(const File& file, std::string_view key) {
 template <class T>
 Result<T> get_one(const File& file, std::string_view key, std::optional<T> (Value::*read)() const noexcept,
                   std::string_view wanted) {
-  KVASIR_ASSIGN(const Value* value, present(file, key));
-  const std::optional<T> one = (value->*read)();
-  if (!one) return unfit(key, *value, wanted);
-  return *one;
+  return base::within_memory([&]() -> Result<T> {
+    KVASIR_ASSIGN(const Value* value, present(file, key));
+    const std::optional<T> one = (value->*read)();
+    if (!one) return unfit(key, *value, wanted);
+    return *one;
+  });
 }
 
 template <class T>
 Result<std::vector<T>> get_many(const File& file, std::string_view key,
                                 std::optional<T> (Value::*read)(std::uint64_t) const noexcept,
                                 std::string_view wanted) {
-  KVASIR_ASSIGN(const Value* value, present(file, key));
-  if (!value->is_array()) return unfit(key, *value, wanted);
-  try {
+  return base::within_memory([&]() -> Result<std::vector<T>> {
+    KVASIR_ASSIGN(const Value* value, present(file, key));
+    if (!value->is_array()) return unfit(key, *value, wanted);
     std::vector<T> many;
     // An array of another kind is refused at its first element, before memory is taken for all of them.
     if (value->size() == 0 || (value->*read)(0)) many.reserve(value->size());
@@ -203,9 +215,7 @@ Result<std::vector<T>> get_many(const File& file, std::string_view key,
       many.push_back(*one);
     }
     return many;
-  } catch (const std::bad_alloc&) {
-    return out_of_memory();
-  }
+  });
 }
 
 }  // namespace
@@ -217,19 +227,11 @@ std::uint64_t Tensor::rows() const noexcept {
 }
 
 Result<File> File::open(base::FileSystem& files, const std::string& path) {
-  try {
-    return open_all(files, path);
-  } catch (const std::bad_alloc&) {
-    return out_of_memory();
-  }
+  return base::within_memory([&] { return open_all(files, path); });
 }
 
 Result<File> File::parse(std::vector<std::unique_ptr<base::ReadFile>> shards) {
-  try {
-    return parse_all(std::move(shards));
-  } catch (const std::bad_alloc&) {
-    return out_of_memory();
-  }
+  return base::within_memory([&] { return parse_all(std::move(shards)); });
 }
 
 const Value* File::find(std::string_view key) const noexcept {

@@ -67,9 +67,9 @@ class File {
   [[nodiscard]] const Value* find(std::string_view key) const noexcept;
 
   // Typed values. kNotFound where the key is absent, kCorrupt where the type or the range does not fit; both
-  // name the key. Integers of any width serve get_uint and get_int, and any number get_float. The arrays are
-  // copies that can be up to eight times (16 times for strings: a view each) as large as in the file; Value
-  // reads them in place.
+  // name the key. kOutOfMemory. Integers of any width serve get_uint and get_int, and any number get_float.
+  // The arrays are copies that can be up to eight times (16 times for strings: a view each) as large as in
+  // the file; Value reads them in place.
   [[nodiscard]] Result<std::uint64_t> get_uint(std::string_view key) const;
   [[nodiscard]] Result<std::int64_t> get_int(std::string_view key) const;
   [[nodiscard]] Result<double> get_float(std::string_view key) const;

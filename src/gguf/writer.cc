@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <new>
 #include <utility>
 
 #include "base/checked.h"
 #include "base/try.h"
+#include "base/within_memory.h"
 #include "gguf/checks.h"
 #include "gguf/index.h"
 #include "gguf/value.h"
@@ -171,6 +171,10 @@ Status write_zeros(base::ReplacingFile& file, std::uint64_t count) {
 }  // namespace
 
 Status Writer::add(std::string key, Value value) {
+  return base::within_memory([&] { return describe(std::move(key), std::move(value)); });
+}
+
+Status Writer::describe(std::string key, Value value) {
   if (phase_ != Phase::kDescribing) return fail(Outcome::kWrongState, "metadata is added before begin()");
   KVASIR_TRY(check_name(key, Outcome::kInvalidArgument));
   if (key == "general.alignment") {
@@ -187,6 +191,10 @@ Status Writer::add(std::string key, Value value) {
 }
 
 Status Writer::add_tensor(std::string name, quant::BlockType type, std::vector<std::uint64_t> dims) {
+  return base::within_memory([&] { return describe_tensor(std::move(name), type, std::move(dims)); });
+}
+
+Status Writer::describe_tensor(std::string name, quant::BlockType type, std::vector<std::uint64_t> dims) {
   if (phase_ != Phase::kDescribing) return fail(Outcome::kWrongState, "tensors are added before begin()");
   KVASIR_TRY(check_name(name, Outcome::kInvalidArgument));
   const quant::BlockTypeInfo* info = quant::find_block_type(static_cast<std::uint32_t>(type));
@@ -221,6 +229,10 @@ Status Writer::check_description(std::uint64_t header) const {
 
 Status Writer::begin(std::unique_ptr<base::ReplacingFile> file) {
   if (phase_ != Phase::kDescribing) return fail(Outcome::kWrongState, "begin() was called before");
+  return base::within_memory([&] { return write_header(std::move(file)); });
+}
+
+Status Writer::write_header(std::unique_ptr<base::ReplacingFile> file) {
   const std::uint64_t header = header_bytes(metadata_, tensors_);
   KVASIR_TRY(check_description(header));
   const std::uint64_t data_start = round_up(header, alignment_);

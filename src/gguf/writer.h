@@ -25,12 +25,12 @@ class Writer {
   Writer() = default;
 
   // Describes metadata. The key "general.alignment" (a uint32, a power of two from 8 to kMaxAlignment) also
-  // sets the alignment of the file. kInvalidArgument for a key that is empty, too long, not UTF-8 or already
-  // there, or a bad alignment; kWrongState after begin().
+  // sets the alignment of the file. kInvalidArgument for a key that is empty, too long or not UTF-8, or a bad
+  // alignment; kWrongState after begin(); kOutOfMemory.
   [[nodiscard]] Status add(std::string key, Value value);
 
   // Describes a tensor; `dims` fastest first. kInvalidArgument for a name as above, a shape or type that no
-  // file can have; kWrongState after begin().
+  // file can have; kWrongState after begin(); kOutOfMemory.
   [[nodiscard]] Status add_tensor(std::string name, quant::BlockType type, std::vector<std::uint64_t> dims);
 
   // Bytes the finished file will have, from what is described so far; at most 2^64 - 1.
@@ -38,7 +38,7 @@ class Writer {
 
   // Writes the header, the metadata and the descriptions. kInvalidArgument for keys or names that occur twice
   // and for more than a File takes, kWrongState if begun before: both leave the Writer as it was. Else as
-  // ReplacingFile::write.
+  // ReplacingFile::write, or kOutOfMemory.
   [[nodiscard]] Status begin(std::unique_ptr<base::ReplacingFile> file);
 
   // Appends to the bytes of current(); full tensors are padded and followed by the next. kInvalidArgument
@@ -56,6 +56,10 @@ class Writer {
   [[nodiscard]] Status commit();
 
  private:
+  [[nodiscard]] Status describe(std::string key, Value value);
+  [[nodiscard]] Status describe_tensor(std::string name, quant::BlockType type,
+                                       std::vector<std::uint64_t> dims);
+  [[nodiscard]] Status write_header(std::unique_ptr<base::ReplacingFile> file);
   [[nodiscard]] Status check_description(std::uint64_t header) const;
   [[nodiscard]] Status check_streaming() const;
 

@@ -41,7 +41,7 @@ class RawGguf {
   RawGguf& header(std::uint64_t tensors, std::uint64_t keys, std::uint32_t version = 3);
 
   // A key and its value.
-  RawGguf& entry(std::string_view key, const Value& value);
+  RawGguf& entry(std::string_view key, const Value& of);
   // A key and its type; what follows is up to the caller.
   RawGguf& key(std::string_view key, ValueType type);
 

@@ -155,6 +155,22 @@ TEST(GgufSplit, NamesTheShardThatIsDamaged) {
                  "model-00002-of-00003.gguf': tensor 'b'");
 }
 
+TEST(GgufSplit, RefusesMoreTensorsThanAreReadOverAllShards) {
+  constexpr std::uint64_t kEach = kMaxTensors / 2 + 1;
+  std::vector<Bytes> shards;
+  for (std::uint16_t number = 0; number < 2; ++number) {
+    RawGguf file;
+    file.header(kEach, 3).entry("split.no", Value::scalar(number));
+    file.entry("split.count", Value::scalar<std::uint16_t>(2));
+    file.entry("split.tensors.count", Value::scalar(static_cast<std::int32_t>(2 * kEach)));
+    for (std::uint64_t i = 0; i < kEach; ++i) {
+      file.tensor(fmt::format("{}.{:x}", number, i), Dims{1}, 24, i * 32);
+    }
+    shards.push_back(file.pad(32).raw(Bytes(kEach * 32)).bytes());
+  }
+  expect_refused(parse_all(shards), Outcome::kUnsupported, "131074 tensors up to shard 2; at most 131072");
+}
+
 TEST(GgufSplit, TakesAFileThatSaysItIsWhole) {
   for (const Place& place : {Place{}, Place{0, 1, 1}, Place{0, 0, 1}, Place{std::nullopt, 1, std::nullopt}}) {
     EXPECT_TRUE(parse(shard(place, "a", 1)));

@@ -229,6 +229,32 @@ TEST_F(GgufWriter, CannotGoOnAfterAFailedWrite) {
   expect_refused(writer_.commit(), Outcome::kWrongState, "failed before");
 }
 
+TEST_F(GgufWriter, ShowsEveryRefusedAllocationAsOutOfMemory) {
+  for (std::uint64_t n = 0;; ++n) {
+    Writer writer;
+    ASSERT_TRUE(describe_sample(writer));
+    auto file = *target();
+    Value value = Value::scalar(1.0);
+    bool fired = false;
+    {
+      const kvasir::test::AllocationFault fault(n);
+      Status done = writer.add("key", std::move(value));
+      if (done) done = writer.add_tensor("t", BlockType::kF32, {});  // refused, but for another reason
+      if (!done && done.error().code() == Outcome::kInvalidArgument) done = writer.begin(std::move(file));
+      fired = fault.fired();
+      ASSERT_NE(done.has_value(), fired) << "allocation " << n;
+      if (fired) {
+        EXPECT_EQ(done.error().code(), Outcome::kOutOfMemory);
+      }
+    }
+    if (!fired) {
+      EXPECT_GT(n, 2U);
+      break;
+    }
+  }
+  EXPECT_FALSE(base::system_files().exists(path_));
+}
+
 TEST_F(GgufWriter, NeverHoldsTensorData) {
   constexpr std::uint64_t kTensors = 64;
   constexpr std::size_t kTensorBytes = std::size_t{1} << 20;
