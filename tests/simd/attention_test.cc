@@ -1,4 +1,5 @@
-// Attention against a double-precision loop, and against itself on other layouts of the same cells.
+// Attention of floats against a double-precision loop, against its definition in plain loops, and against
+// itself on other layouts of the same cells. The types of the cache are tests/kv's.
 
 #include "simd/attention.h"
 
@@ -9,6 +10,8 @@
 #include <limits>
 #include <random>
 #include <vector>
+
+#include "simd/naive_attention.h"
 
 namespace kvasir::simd {
 namespace {
@@ -61,40 +64,123 @@ Data random_data(std::size_t cells, std::size_t dims, std::size_t queries, unsig
   return data;
 }
 
-// Attention over the cells laid down at `places`, one run a contiguous piece.
-std::vector<float> attend_at(const Data& data, const std::vector<std::size_t>& places, std::size_t dims,
-                             const std::vector<std::size_t>& visible, float poison) {
-  std::size_t pages = 0;
-  for (const std::size_t place : places) pages = std::max(pages, place / kPageCells + 1);
-  Cells cells(dims, pages, poison);
-  for (std::size_t i = 0; i < places.size(); ++i) {
-    cells.put(places[i], data.keys.data() + i * dims, data.values.data() + i * dims);
+// What a query sees: the ordinals [first, visible).
+struct Sight {
+  std::size_t visible = 0;
+  std::size_t first = 0;
+};
+
+std::vector<Sight> from_the_start(const std::vector<std::size_t>& visible) {
+  std::vector<Sight> sights;
+  for (const std::size_t count : visible) sights.push_back({count});
+  return sights;
+}
+
+// How the cells lie: the cell at ordinal `first` + i at places[i], scored by the variant variants[first + i].
+struct Lay {
+  std::vector<std::size_t> places;
+  std::size_t first = 0;
+  std::vector<std::uint32_t> variants;
+  std::size_t variant_count = 1;
+  float poison = 0;
+
+  [[nodiscard]] std::uint32_t variant(std::size_t i) const {
+    return variants.empty() ? 0 : variants[first + i];
   }
+};
+
+// One run for each contiguous piece of one variant.
+std::vector<CellRun> runs_of(const Cells& cells, const Lay& lay) {
   std::vector<CellRun> runs;
-  for (std::size_t i = 0; i < places.size();) {
+  for (std::size_t i = 0; i < lay.places.size();) {
     std::size_t count = 1;
-    while (i + count < places.size() && places[i + count] == places[i] + count &&
-           places[i + count] % kPageCells != 0) {
+    while (i + count < lay.places.size() && lay.places[i + count] == lay.places[i] + count &&
+           lay.places[i + count] % kPageCells != 0 && lay.variant(i + count) == lay.variant(i)) {
       ++count;
     }
-    runs.push_back(cells.run(places[i], count, i));
+    runs.push_back(cells.run(lay.places[i], count, lay.first + i));
+    runs.back().query = lay.variant(i);
     i += count;
   }
-  std::vector<float> out(visible.size() * dims);
+  return runs;
+}
+
+// Query q of a Data has its variants one behind the other.
+std::vector<AttentionQuery> queries_of(const Data& data, std::size_t dims, const std::vector<Sight>& sights,
+                                       std::size_t variant_count, std::vector<float>& out) {
+  out.assign(sights.size() * dims, 0);
   std::vector<AttentionQuery> queries;
-  for (std::size_t q = 0; q < visible.size(); ++q) {
-    queries.push_back({data.queries.data() + q * dims, out.data() + q * dims, visible[q]});
+  for (std::size_t q = 0; q < sights.size(); ++q) {
+    queries.push_back({.query = data.queries.data() + q * variant_count * dims,
+                       .out = out.data() + q * dims,
+                       .visible = sights[q].visible,
+                       .first = sights[q].first,
+                       .variant_stride = dims});
   }
-  const AttentionShape shape{.key_dims = dims, .value_dims = dims, .scale = 0.25f};
+  return queries;
+}
+
+constexpr float kScale = 0.25f;
+
+std::vector<float> attend_at(const Data& data, const Lay& lay, std::size_t dims,
+                             const std::vector<Sight>& sights) {
+  std::size_t pages = 0;
+  for (const std::size_t place : lay.places) pages = std::max(pages, place / kPageCells + 1);
+  Cells cells(dims, pages, lay.poison);
+  for (std::size_t i = 0; i < lay.places.size(); ++i) {
+    const std::size_t at = (lay.first + i) * dims;
+    cells.put(lay.places[i], data.keys.data() + at, data.values.data() + at);
+  }
+  const std::vector<CellRun> runs = runs_of(cells, lay);
+  std::vector<float> out;
+  const std::vector<AttentionQuery> queries = queries_of(data, dims, sights, lay.variant_count, out);
+  const AttentionShape shape{.key_dims = dims, .value_dims = dims, .scale = kScale};
   for (std::size_t q = 0; q < queries.size(); q += kQueriesAtOnce) {
     attend(shape, runs, std::span(queries).subspan(q, std::min(kQueriesAtOnce, queries.size() - q)));
   }
   return out;
 }
 
+std::vector<float> attend_at(const Data& data, const std::vector<std::size_t>& places, std::size_t dims,
+                             const std::vector<std::size_t>& visible, float poison) {
+  return attend_at(data, Lay{.places = places, .poison = poison}, dims, from_the_start(visible));
+}
+
+// The same by the definition.
+std::vector<float> naive(const Data& data, std::size_t dims, const std::vector<Sight>& sights,
+                         const std::vector<std::uint32_t>& variants = {}, std::size_t variant_count = 1) {
+  test::NaiveCells cells{.variants = variants};
+  for (std::size_t at = 0; at < data.keys.size(); at += dims) {
+    const auto begin = static_cast<std::ptrdiff_t>(at);
+    const auto end = static_cast<std::ptrdiff_t>(at + dims);
+    cells.keys.emplace_back(data.keys.begin() + begin, data.keys.begin() + end);
+    cells.values.emplace_back(data.values.begin() + begin, data.values.begin() + end);
+  }
+  std::vector<float> unused;
+  std::vector<float> out;
+  for (const AttentionQuery& query : queries_of(data, dims, sights, variant_count, unused)) {
+    const std::vector<float> one = test::naive_attention(cells, query, kScale);
+    out.insert(out.end(), one.begin(), one.end());
+  }
+  return out;
+}
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
 std::vector<std::size_t> in_order(std::size_t cells) {
   std::vector<std::size_t> places(cells);
   for (std::size_t i = 0; i < cells; ++i) places[i] = i;
+  return places;
+}
+
+// Distinct places in three times as many, in any order or ascending with gaps.
+std::vector<std::size_t> scattered(std::size_t cells, bool ascending, std::mt19937& random) {
+  std::vector<std::size_t> places = in_order(3 * cells);
+  std::shuffle(places.begin(), places.end(), random);
+  places.resize(cells);
+  if (ascending) std::sort(places.begin(), places.end());
   return places;
 }
 
@@ -141,13 +227,8 @@ TEST(Attention, GivesTheSameBitsWhereverTheCellsLieAndWhateverLiesBetweenThem) {
   const float poison = std::numeric_limits<float>::quiet_NaN();
   std::mt19937 random(3);
   for (int trial = 0; trial < 20; ++trial) {
-    std::vector<std::size_t> places = in_order(3 * cells);
-    std::shuffle(places.begin(), places.end(), random);
-    places.resize(cells);
-    if (trial % 2 == 0) std::sort(places.begin(), places.end());
-    const std::vector<float> scattered = attend_at(data, places, dims, visible, poison);
-    ASSERT_EQ(0, std::memcmp(plain.data(), scattered.data(), plain.size() * sizeof(float)))
-        << "trial " << trial;
+    const std::vector<std::size_t> places = scattered(cells, trial % 2 == 0, random);
+    ASSERT_TRUE(same_bits(plain, attend_at(data, places, dims, visible, poison))) << "trial " << trial;
   }
 }
 
@@ -174,6 +255,130 @@ TEST(Attention, LetsACellOfInfinitelyNegativeScoreWeighNothing) {
   for (std::size_t d = 0; d < dims; ++d) EXPECT_EQ(data.values[dims + d], out[d]);
   const std::vector<float> none = attend_at(data, in_order(2), dims, {1}, 0);
   for (std::size_t d = 0; d < dims; ++d) EXPECT_EQ(0, none[d]);
+}
+
+TEST(Attention, GivesTheBitsOfItsDefinition) {
+  for (const std::size_t dims : {1U, 7U, 16U, 24U, 64U, 80U, 96U, 128U, 200U}) {
+    const std::vector<std::size_t> visible = {1, 2, 15, 16, 17, 127, 128, 129, 255, 256, 257, 300, 77};
+    const Data data = random_data(300, dims, visible.size(), static_cast<unsigned>(dims));
+    const std::vector<Sight> sights = from_the_start(visible);
+    EXPECT_TRUE(same_bits(naive(data, dims, sights), attend_at(data, {in_order(300)}, dims, sights))) << dims;
+  }
+}
+
+TEST(Attention, KeepsTheBitsOfItsDefinitionWhereScoresAreInfiniteOrLarge) {
+  const std::size_t dims = 16;
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  std::mt19937 random(6);
+  for (int trial = 0; trial < 50; ++trial) {
+    Data data = random_data(200, dims, 8, random());
+    for (float& query : data.queries) query = std::fabs(query) + 0.01f;
+    for (int i = 0; i < 150; ++i) {
+      const std::size_t cell = random() % 200;
+      const float factor = random() % 2 == 0 ? -kInfinity : 50.0f;
+      for (std::size_t d = 0; d < dims; ++d) {
+        float& key = data.keys[cell * dims + d];
+        key = std::fabs(key) * factor;
+      }
+    }
+    std::vector<Sight> sights;
+    for (int q = 0; q < 8; ++q) {
+      const std::size_t visible = 1 + random() % 200;
+      sights.push_back({visible, random() % visible});
+    }
+    ASSERT_TRUE(same_bits(naive(data, dims, sights), attend_at(data, {in_order(200)}, dims, sights)))
+        << "trial " << trial;
+  }
+}
+
+TEST(Attention, OfAWindowReadsNothingBelowIt) {
+  const std::size_t dims = 24;
+  const std::size_t cells = 700;
+  const float poison = std::numeric_limits<float>::quiet_NaN();
+  std::mt19937 random(7);
+  for (int trial = 0; trial < 60; ++trial) {
+    // Queries that follow one another, as in a prompt, or that have nothing to do with one another.
+    std::vector<Sight> sights;
+    const std::size_t count = 1 + random() % kQueriesAtOnce;
+    const std::size_t width = 1 + random() % 300;
+    const std::size_t end = count + random() % (cells - count);
+    for (std::size_t q = 0; q < count; ++q) {
+      const std::size_t visible = trial % 2 == 0 ? end - count + q + 1 : 1 + random() % cells;
+      sights.push_back({visible, visible > width ? visible - width : 0});
+    }
+    Data data = random_data(cells, dims, count, random());
+    const std::vector<float> expected = naive(data, dims, sights);
+    std::size_t first = cells;
+    for (const Sight& sight : sights) first = std::min(first, sight.first);
+    // Below every window the runs may be there, poisoned, or be missing.
+    std::fill_n(data.keys.begin(), first * dims, poison);
+    std::fill_n(data.values.begin(), first * dims, poison);
+    const std::vector<std::size_t> all = scattered(cells, trial % 3 == 0, random);
+    ASSERT_TRUE(same_bits(expected, attend_at(data, {.places = all, .poison = poison}, dims, sights)))
+        << "trial " << trial;
+    const std::vector<std::size_t> above(all.begin() + static_cast<std::ptrdiff_t>(first), all.end());
+    ASSERT_TRUE(same_bits(expected,
+                          attend_at(data, {.places = above, .first = first, .poison = poison}, dims, sights)))
+        << "trial " << trial;
+  }
+}
+
+TEST(Attention, OfAWindowIsUnmovedByWhatOnlyOtherQueriesSee) {
+  const std::size_t dims = 16;
+  const std::size_t cells = 400;
+  const std::vector<Sight> sights = {{400, 0}, {130, 100}, {400, 399}, {129, 128}, {300, 140}};
+  Data data = random_data(cells, dims, sights.size(), 8);
+  for (std::size_t q = 0; q < sights.size(); ++q) {
+    Data masked = data;
+    for (std::size_t i = 0; i < cells; ++i) {
+      if (i >= sights[q].first && i < sights[q].visible) continue;
+      std::fill_n(masked.keys.begin() + static_cast<std::ptrdiff_t>(i * dims), dims, NAN);
+      std::fill_n(masked.values.begin() + static_cast<std::ptrdiff_t>(i * dims), dims, NAN);
+    }
+    const std::vector<float> clean = attend_at(data, {in_order(cells)}, dims, sights);
+    const std::vector<float> poisoned = attend_at(masked, {in_order(cells)}, dims, sights);
+    ASSERT_EQ(0, std::memcmp(clean.data() + q * dims, poisoned.data() + q * dims, dims * sizeof(float)))
+        << "query " << q;
+  }
+}
+
+TEST(Attention, OfAnEmptyWindowIsZero) {
+  const std::size_t dims = 20;
+  const Data data = random_data(40, dims, 3, 9);
+  const std::vector<Sight> sights = {{40, 0}, {10, 10}, {20, 30}};
+  const std::vector<float> out = attend_at(data, {in_order(40)}, dims, sights);
+  const std::vector<float> whole = attend_at(data, {in_order(40)}, dims, {{40, 0}});
+  EXPECT_EQ(0, std::memcmp(out.data(), whole.data(), dims * sizeof(float)));
+  EXPECT_EQ(std::vector<float>(out.begin() + static_cast<std::ptrdiff_t>(dims), out.end()),
+            std::vector<float>(2 * dims));
+}
+
+TEST(Attention, ScoresEveryRunWithItsOwnVariantOfTheQuery) {
+  const std::size_t dims = 16;
+  const std::size_t cells = 300;
+  std::mt19937 random(10);
+  for (int trial = 0; trial < 30; ++trial) {
+    const std::size_t variant_count = 1 + random() % 5;
+    const std::size_t count = 1 + random() % kQueriesAtOnce;
+    const Data data = random_data(cells, dims, count * variant_count, random());
+    std::vector<std::uint32_t> variants(cells);
+    for (std::size_t i = 1; i < cells; ++i) {
+      variants[i] =
+          random() % 20 == 0 ? static_cast<std::uint32_t>(random() % variant_count) : variants[i - 1];
+    }
+    std::vector<Sight> sights;
+    for (std::size_t q = 0; q < count; ++q) {
+      const std::size_t visible = 1 + random() % cells;
+      sights.push_back({visible, random() % visible});
+    }
+    const Lay lay{.places = scattered(cells, trial % 2 == 0, random),
+                  .variants = variants,
+                  .variant_count = variant_count,
+                  .poison = NAN};
+    ASSERT_TRUE(
+        same_bits(naive(data, dims, sights, variants, variant_count), attend_at(data, lay, dims, sights)))
+        << "trial " << trial;
+  }
 }
 
 }  // namespace

@@ -66,6 +66,31 @@ TEST(RotaryTable, KeepsHighFrequenciesAndScalesLowOnesUnderYarn) {
   EXPECT_NEAR(std::sin(slowest) * magnitude, static_cast<double>(sines[63]), 1e-9);
 }
 
+TEST(RotaryTable, TurnsPurelyByDistancesOfEitherSignWhateverTheAttentionFactor) {
+  RotarySpec plain;
+  plain.dims = 32;
+  plain.frequency_scale = 0.25;
+  plain.yarn = YarnSpec{.original_context = 4096, .extrapolation = 0};
+  RotarySpec scaled = plain;
+  scaled.attention_factor = 1.75;
+  const auto pure = RotaryTable::make(plain);
+  const auto table = RotaryTable::make(scaled);
+  ASSERT_TRUE(pure && table);
+  for (const std::int64_t distance : {0, 1, -1, 77, -77, 1'000'003, -1'000'003}) {
+    std::vector<float> cosines(16), sines(16), expected_cosines(16), expected_sines(16);
+    table->pure_turn_at(distance, cosines, sines);
+    pure->turn_at(static_cast<double>(distance), expected_cosines, expected_sines);
+    EXPECT_EQ(expected_cosines, cosines) << distance;
+    EXPECT_EQ(expected_sines, sines) << distance;
+    std::vector<float> back_cosines(16), back_sines(16);
+    table->pure_turn_at(-distance, back_cosines, back_sines);
+    for (std::size_t i = 0; i < 16; ++i) {
+      EXPECT_EQ(cosines[i], back_cosines[i]);
+      EXPECT_EQ(sines[i], -back_sines[i]);
+    }
+  }
+}
+
 TEST(RotaryTable, RefusesNumbersThatCannotTurn) {
   const auto refused = [](const RotarySpec& spec) {
     const auto table = RotaryTable::make(spec);
