@@ -10,6 +10,7 @@
 
 #include "base/try.h"
 #include "cli/interrupt.h"
+#include "pages/ticket.h"
 #include "sample/sampler.h"
 
 namespace kvasir::cli {
