@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <utility>
 
 #include "base/file.h"
 #include "damage.h"
@@ -26,7 +27,7 @@ struct Options {
 // Gives damaged files to the library or to the program, and prints what became of them.
 class Campaign {
  public:
-  explicit Campaign(const Options& options) : options_(options) {}
+  explicit Campaign(Options options) : options_(std::move(options)) {}
 
   void over(const std::string& name, const Bytes& file) {
     damage(name + ", every prefix", [&](const Examine& examine) { cut_everywhere(file, examine); });
@@ -69,7 +70,7 @@ int run(int argc, char** argv) {
   if (argc > 1) options.flips = std::strtoull(argv[1], nullptr, 10);
   if (argc > 2) options.seed = std::strtoull(argv[2], nullptr, 10);
   if (argc > 3) options.program = argv[3];
-  Campaign campaign(options);
+  Campaign campaign(std::move(options));
   campaign.over("sample of version 2", sample(2));
   campaign.over("sample of version 3", sample(3));
   for (int i = 4; i < argc; ++i) {

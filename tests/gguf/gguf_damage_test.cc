@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <numeric>
+#include <vector>
 
 #include "damage.h"
 #include "judge.h"
@@ -58,8 +58,9 @@ TEST(GgufDamageJudge, NoticesEachByteThatTheFileDoesNotTellRight) {
   ASSERT_TRUE(file);
   const Bytes right = sample();
   EXPECT_EQ(judge_accepted(*file, right), std::nullopt);
-  std::vector<std::size_t> told(image_of(*file).bytes().size());
-  std::iota(told.begin(), told.end(), std::size_t{0});
+  const std::size_t header = image_of(*file).bytes().size();
+  std::vector<std::size_t> told;
+  for (std::size_t place = 0; place < header; ++place) told.push_back(place);
   for (const Tensor& tensor : file->tensors()) told.push_back(tensor.offset + tensor.bytes - 1);
   for (const std::size_t place : told) {
     Bytes other = right;

@@ -15,7 +15,6 @@ namespace kvasir::gguf::test {
 namespace {
 
 using Dims = std::vector<std::uint64_t>;
-using testing::Message;
 
 constexpr std::uint32_t kF32 = 0;
 constexpr std::array<std::uint64_t, 5> kHuge = {std::uint64_t{1} << 31, std::uint64_t{1} << 32,
