@@ -42,9 +42,11 @@ struct Session {
 // Opens and loads, with progress on standard error; kCancelled where the user interrupts.
 [[nodiscard]] Result<Session> load_session(const ModelFlags& flags);
 
-// An engine whose pool holds --pool tokens, or by default `wanted`, as far as half the free memory allows: kNoSpace with
-// the bytes where it does not. Logits of `logit_rows` rows a pass.
-[[nodiscard]] Result<std::unique_ptr<engine::Engine>> make_engine(const Session& session, const ModelFlags& flags,
-                                                                  std::uint64_t wanted, std::uint32_t logit_rows);
+// An engine whose pool holds --pool tokens, or by default `wanted`, as far as half the free memory allows:
+// kNoSpace with the bytes where it does not. Logits of `logit_rows` rows a pass.
+[[nodiscard]] Result<std::unique_ptr<engine::Engine>> make_engine(const Session& session,
+                                                                  const ModelFlags& flags,
+                                                                  std::uint64_t wanted,
+                                                                  std::uint32_t logit_rows);
 
 }  // namespace kvasir::cli

@@ -1,8 +1,8 @@
 // Runs a fuzzer's entry point over files: what a fuzz build finds by search, every other build repeats as a
 // test.
 //
-// usage: NAME_fuzz FILE-OR-FOLDER...; exit status 0 when every input returned, 2 for wrong usage, as when there
-// is no input at all. A fault ends the process, after the name of its input was printed.
+// usage: NAME_fuzz FILE-OR-FOLDER...; exit status 0 when every input returned, 2 for wrong usage, as when
+// there is no input at all. A fault ends the process, after the name of its input was printed.
 
 #include <algorithm>
 #include <cstddef>
