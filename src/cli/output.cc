@@ -27,7 +27,13 @@ class StandardOutput final : public base::ReplacingFile {
 }  // namespace
 
 Result<std::unique_ptr<base::ReplacingFile>> open_output(base::FileSystem& files, const std::string& path) {
-  if (path != "-") return files.replace(path);
+  if (path != "-") {
+    // Replacing would fail at the very end over a directory, and take away a device.
+    if (files.exists(path)) {
+      if (const auto old = files.open_read(path); !old) return fail(old.error().within("the output"));
+    }
+    return files.replace(path);
+  }
   if (::isatty(STDOUT_FILENO) == 1) {
     return fail(Outcome::kInvalidArgument,
                 "a model is not for a terminal; redirect standard output, or name a file");

@@ -9,8 +9,9 @@
 
 namespace kvasir::cli {
 
-// Starts replacing `path` as FileSystem::replace does. "-" streams to standard output, where nothing can be
-// taken back: kInvalidArgument where that is a terminal.
+// Starts replacing `path` as FileSystem::replace does; what is there already must be a readable plain file,
+// else as FileSystem::open_read. "-" streams to standard output, where nothing can be taken back:
+// kInvalidArgument where that is a terminal.
 [[nodiscard]] Result<std::unique_ptr<base::ReplacingFile>> open_output(base::FileSystem& files,
                                                                        const std::string& path);
 

@@ -29,10 +29,16 @@ struct Options {
 
 Status run(const Options& options) {
   KVASIR_ASSIGN(const WeightTarget target, find_weight_target(options.type));
-  watch_interrupts();
+  // Standard input may keep a read waiting for ever; until the output is begun a signal may as well end the
+  // program.
+  if (options.input != "-") watch_interrupts();
   std::optional<Progress> progress(std::in_place, 0);
   const WorkHooks hooks{
-      .begin = [&](std::uint64_t total) { progress.emplace(total); },
+      .begin =
+          [&](std::uint64_t total) {
+            watch_interrupts();
+            progress.emplace(total);
+          },
       .progress = [&](std::uint64_t done, std::string_view what) { progress->at(done, what); },
       .note = [&](std::string_view sentence) { progress->say(sentence); },
       .stop = interrupted,
