@@ -7,6 +7,7 @@
 #include <utility>
 
 // In a sanitizer's build too, memory that cannot be had is refused instead of ending the process.
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming): the sanitizers chose the names
 extern "C" {
 const char* __asan_default_options();
 const char* __tsan_default_options();
@@ -17,6 +18,7 @@ const char* __tsan_default_options() {
   return "allocator_may_return_null=1";
 }
 }
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 
 namespace kvasir::base {
 namespace {

@@ -14,11 +14,12 @@ constexpr auto kMost = std::numeric_limits<std::uint64_t>::max();
 // Every pair of small numbers, against arithmetic that cannot overflow.
 template <class T>
 void expect_what_wide_arithmetic_gives() {
-  for (int a = std::numeric_limits<T>::min(); a <= std::numeric_limits<T>::max(); ++a) {
-    for (int b = std::numeric_limits<T>::min(); b <= std::numeric_limits<T>::max(); ++b) {
+  constexpr auto kLow = static_cast<int>(std::numeric_limits<T>::min());
+  constexpr auto kHigh = static_cast<int>(std::numeric_limits<T>::max());
+  for (int a = kLow; a <= kHigh; ++a) {
+    for (int b = kLow; b <= kHigh; ++b) {
       const auto fits = [](int value) -> std::optional<T> {
-        if (value < std::numeric_limits<T>::min() || value > std::numeric_limits<T>::max())
-          return std::nullopt;
+        if (value < kLow || value > kHigh) return std::nullopt;
         return static_cast<T>(value);
       };
       ASSERT_EQ(checked_add(static_cast<T>(a), static_cast<T>(b)), fits(a + b)) << a << " + " << b;

@@ -75,6 +75,8 @@ using kvasir::test::fails;
 using kvasir::test::SystemCall;
 using kvasir::test::transfer;
 
+// NOLINTBEGIN(readability-inconsistent-declaration-parameter-name): the C library's parameters are reserved
+// names
 extern "C" {
 
 ssize_t pread(int descriptor, void* bytes, size_t count, off_t offset) {
@@ -104,3 +106,4 @@ int open(const char* path, int flags, ...) {
   return static_cast<int>(::syscall(SYS_openat, AT_FDCWD, path, flags, mode));
 }
 }
+// NOLINTEND(readability-inconsistent-declaration-parameter-name)
