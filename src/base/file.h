@@ -1,8 +1,8 @@
-// Files behind an interface, so that tests can make each call fail. The only way the rooms touch the file
-// system.
-//
-// Reads are positioned: no shared cursor, nothing is mapped, so no file can fault later. Replacing a file is
-// atomic: the target holds the old bytes or the new ones, whole, whatever happens in between.
+// Files behind an interface, so that tests can make each call fail: the rooms' only way to the file system.
+// Invariants (docs/invariants.md)
+//   B1  Until its commit a replaced file's target holds the old bytes, afterwards the new ones, always whole.
+//   B2  Reads are positioned: no cursor is shared and nothing is mapped, so no file can fault
+//       later.
 #pragma once
 
 #include <cstddef>
