@@ -66,14 +66,15 @@ TEST(ModelVerbs, WhatCannotBeDoneIsOneSentenceAndStatus1) {
   const std::string device =
       test::scratch_directory() + "/device";  // a link, so that a mistake takes no device away
   fs::create_symlink("/dev/null", device);
-  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
-           {"synth", "llama-tiny", directory + "/out.gguf", "--type", "IQ1_S"},
-           {"synth", "llama-tiny", directory + "/no/out.gguf"},
-           {"synth", "llama-tiny", directory},
-           {"synth", "llama-tiny", device},
-           {"synth", "llama-tiny", directory + "/out.gguf", "--vocab", directory + "/no.gguf"},
-           {"quantize", directory + "/no.gguf", directory + "/out.gguf", "Q8_0"},
-           {"quantize", directory, directory + "/out.gguf", "Q8_0"}}) {
+  std::vector<std::vector<std::string>> wishes;
+  wishes.push_back({"synth", "llama-tiny", directory + "/out.gguf", "--type", "IQ1_S"});
+  wishes.push_back({"synth", "llama-tiny", directory + "/no/out.gguf"});
+  wishes.push_back({"synth", "llama-tiny", directory});
+  wishes.push_back({"synth", "llama-tiny", device});
+  wishes.push_back({"synth", "llama-tiny", directory + "/out.gguf", "--vocab", directory + "/no.gguf"});
+  wishes.push_back({"quantize", directory + "/no.gguf", directory + "/out.gguf", "Q8_0"});
+  wishes.push_back({"quantize", directory, directory + "/out.gguf", "Q8_0"});
+  for (const std::vector<std::string>& arguments : wishes) {
     const ProgramRun run = kvasir(arguments);
     EXPECT_EQ(run.status, 1) << arguments[2];
     EXPECT_EQ(lines_in(run.err), 1U) << run.err;
