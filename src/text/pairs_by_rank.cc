@@ -82,9 +82,13 @@ class PairsByRank final : public TextModel {
       return fail(Outcome::kCorrupt, "a byte-pair vocabulary needs '" + std::string(kMergesKey) +
                                          "', an array of strings, which the file does not have");
     }
-    if (merges->size() > UINT32_MAX / 4) {
-      return fail(Outcome::kCorrupt, "the vocabulary has " + std::to_string(merges->size()) + " merges");
+    if (merges->size() > kMaxMerges) {
+      return fail(Outcome::kUnsupported,
+                  "the vocabulary has " + std::to_string(merges->size()) + " merges; at most " +
+                      std::to_string(kMaxMerges) + " are taken",
+                  {.wanted = merges->size(), .available = {}, .limit = kMaxMerges, .setting = {}});
     }
+    KVASIR_TRY(check_bytes(*merges, kMergesKey, kMaxMergeBytes));
     merges_.reserve(merges->size());
     for (std::uint32_t rank = 0; rank < merges->size(); ++rank) {
       KVASIR_TRY(add_merge(merges->string_at(rank).value_or(""), rank));

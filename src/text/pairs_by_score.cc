@@ -1,7 +1,6 @@
 // SentencePiece's byte-pair model: characters merge to the token of the best score, what is no token is
 // spelled in bytes. Source: Kudo, Richardson (2018), "SentencePiece"; its bpe_model, as llama.cpp follows it.
 
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <bitset>
@@ -115,12 +114,15 @@ class PairsByScore final : public TextModel {
 
   // A character without a token. One unknown token stands for a whole character whose bytes have none.
   void spell_in_bytes(std::string_view character, TokenizedText& out) const {
-    const auto token = [&](char byte) { return bytes_[static_cast<std::uint8_t>(byte)]; };
-    if (!std::ranges::all_of(character, [&](char byte) { return token(byte).has_value(); })) {
-      out.add_unknown(vocabulary_, character.size());
-      return;
+    const std::size_t before = out.ids.size();
+    for (const char byte : character) {
+      const std::optional<Token> token = bytes_[static_cast<std::uint8_t>(byte)];
+      if (!token) {
+        out.ids.resize(before);
+        return out.add_unknown(vocabulary_, character.size());
+      }
+      out.ids.push_back(*token);
     }
-    for (const char byte : character) out.ids.push_back(*token(byte));
   }
 
   const Vocabulary& vocabulary_;

@@ -1,5 +1,7 @@
 #include "text/pieces.h"
 
+#include <optional>
+
 #include "text/byte_alphabet.h"
 #include "text/longest_match.h"
 #include "text/sentence_piece.h"
@@ -14,7 +16,10 @@ std::string bytes_of(const Vocabulary& vocabulary, Token id) {
     return traits.control || traits.unknown ? std::string(text) : unescape(text);
   }
   if (traits.control || traits.unknown || traits.user_defined) return std::string(text);
-  if (traits.byte) return std::string(1, static_cast<char>(*byte_of_spelling(text)));
+  if (const std::optional<std::uint8_t> byte = byte_of_spelling(text); byte && traits.byte) {
+    const auto itself = static_cast<char>(*byte);
+    return {&itself, 1};
+  }
   if (vocabulary.kind == VocabularyKind::kPairsByRank && !vocabulary.pre_tokenizer->spells_like_spm) {
     return bytes_of_characters(text);
   }

@@ -62,6 +62,8 @@ constexpr char kDeepseekWords[] =
 // U+3000 is white space and a mark: alone, it is the mark.
 constexpr char kDeepseekMarks[] =
     "[" WHITE R"(]?[!-/:-~\x{FF01}-\x{FF0F}\x{FF1A}-\x{FF5E}\x{2018}-\x{201F}\x{3000}-\x{3002}]++)";
+constexpr char kDeepseekCoderWords[] = "[" WHITE R"(]?+\p{L}++)";
+constexpr char kDeepseekCoderMarks[] = "[" WHITE R"(]?+\p{P}++)";
 // \s+$ : white space at the very end, looked for once in each run.
 constexpr char kTrailingSpaces[] = "(?<![" WHITE "])[" WHITE R"(]++\z)";
 constexpr char kDeepseekCjk[] = R"([\x{4E00}-\x{9FA5}\x{800}-\x{4E00}\x{AC00}-\x{D7FF}]++)";
@@ -94,8 +96,8 @@ constexpr std::string_view kQwen2[] = {QWEN_2};
 constexpr std::string_view kQwen35Only[] = {kQwen35};
 constexpr std::string_view kDeepseekLlm[] = {R"([\r\n])",     kDeepseekWords, kDeepseekMarks,
                                              kTrailingSpaces, kDeepseekCjk,   R"(\p{N}++)"};
-constexpr std::string_view kDeepseekCoder[] = {R"([\r\n])", "[" WHITE R"(]?+\p{L}++)",
-                                               "[" WHITE R"(]?+\p{P}++)", kDeepseekCjk, R"(\p{N})"};
+constexpr std::string_view kDeepseekCoder[] = {R"([\r\n])", kDeepseekCoderWords, kDeepseekCoderMarks,
+                                               kDeepseekCjk, R"(\p{N})"};
 constexpr std::string_view kDeepseek3[] = {R"(\p{N}{1,3}+)", kDeepseek3Cjk, kDeepseek3Words};
 constexpr std::string_view kBloom[] = {kBloomWords};
 constexpr std::string_view kViking[] = {kBloomWords, R"(\p{N})"};

@@ -15,8 +15,8 @@ namespace kvasir::text {
 struct Fragment {
   static constexpr Token kOrdinary = -1;
 
-  std::size_t start;
-  std::size_t end;
+  std::size_t start = 0;
+  std::size_t end = 0;
   Token token = kOrdinary;
 };
 

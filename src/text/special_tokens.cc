@@ -46,7 +46,7 @@ constexpr std::string_view kShownNames[] = {"<|channel|>", "<|message|>", "<|sta
 struct FillRow {
   NameList keys;
   NameList names;
-  bool ends;
+  bool ends = false;
 };
 const std::array<FillRow, 6>& fill_rows() {
   static const std::array<FillRow, 6> rows = {{
@@ -145,9 +145,10 @@ class Completion {
   }
 
   void unmark(std::string_view name, TokenTraits becomes) {
-    const Token id = *vocabulary_.find(name);
-    vocabulary_.ends[static_cast<std::size_t>(id)] = false;
-    traits(id) = becomes;
+    if (const std::optional<Token> id = vocabulary_.find(name)) {
+      vocabulary_.ends[static_cast<std::size_t>(*id)] = false;
+      traits(*id) = becomes;
+    }
   }
 
   std::string lower_case_text(std::string_view key) const {
@@ -209,7 +210,7 @@ Result<std::optional<Token>> read_token_id(const gguf::File& file, std::string_v
     return fail(Outcome::kCorrupt,
                 "'" + std::string(key) + "' is " + std::to_string(*id) + ", but the vocabulary has " +
                     std::to_string(size) + " tokens",
-                {.wanted = *id, .available = {}, .limit = size, .setting = {}});
+                {.wanted = id, .available = {}, .limit = size, .setting = {}});
   }
   return static_cast<Token>(*id);
 }

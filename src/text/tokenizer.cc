@@ -68,7 +68,7 @@ struct Tokenizer::Parts {
 
   [[nodiscard]] Result<TokenizedText> tokenize(std::string_view text, const TokenizeOptions& options) const {
     TokenizedText out;
-    if (options.add_begin_end && vocabulary.adds_begin) out.ids.push_back(*vocabulary.begin);
+    if (options.add_begin_end && vocabulary.adds_begin) out.ids.push_back(*vocabulary.adds_begin);
     for (const Fragment& fragment : special.cut(text, options.parse_special)) {
       if (fragment.token != Fragment::kOrdinary) {
         out.ids.push_back(fragment.token);
@@ -76,7 +76,7 @@ struct Tokenizer::Parts {
         KVASIR_TRY(model->tokenize(text.substr(fragment.start, fragment.end - fragment.start), out));
       }
     }
-    if (options.add_begin_end && vocabulary.adds_end) out.ids.push_back(*vocabulary.end);
+    if (options.add_begin_end && vocabulary.adds_end) out.ids.push_back(*vocabulary.adds_end);
     return out;
   }
 };
@@ -142,10 +142,10 @@ std::optional<Token> Tokenizer::end_token() const noexcept {
   return parts_->vocabulary.end;
 }
 bool Tokenizer::adds_begin() const noexcept {
-  return parts_->vocabulary.adds_begin;
+  return parts_->vocabulary.adds_begin.has_value();
 }
 bool Tokenizer::adds_end() const noexcept {
-  return parts_->vocabulary.adds_end;
+  return parts_->vocabulary.adds_end.has_value();
 }
 
 bool Tokenizer::ends_generation(Token id) const noexcept {

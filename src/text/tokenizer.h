@@ -34,13 +34,14 @@ struct DetokenizeOptions {
   bool continues = false;
 };
 
-// A vocabulary ready for use. Immutable; any thread may call. Needs no more stack than 64 KiB.
+// A vocabulary ready for use. Immutable; any thread may call, on a stack of 256 KiB or more.
 class Tokenizer {
  public:
   // Reads the vocabulary of a file. The File may go afterwards. kNotFound where the file holds none;
-  // kUnsupported names a kind or a pre-tokenizer that is not known, and those that are; kCorrupt says what is
-  // wrong with a vocabulary (two tokens of one spelling, scores that are missing or no numbers, a begin token
-  // beyond its end, ...); kOutOfMemory.
+  // kUnsupported names a kind or a pre-tokenizer that is not known, and those that are, or a vocabulary
+  // beyond what is taken (16 MiB of token texts, 64 MiB of merges); kCorrupt says what is wrong with a
+  // vocabulary (two tokens of one spelling, scores that are missing or no numbers, a begin token beyond its
+  // end, ...); kOutOfMemory.
   [[nodiscard]] static Result<std::unique_ptr<const Tokenizer>> load(const gguf::File& file);
 
   ~Tokenizer();

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <string>
 #include <string_view>
@@ -38,9 +39,9 @@ class Unigram final : public TextModel {
     if (worst < std::numeric_limits<double>::max()) unknown_score_ = worst - kUnknownPenalty;
     for (std::size_t i = 0; i < bytes_.size(); ++i) {
       const std::optional<Token> token = vocabulary.find_byte(static_cast<std::uint8_t>(i));
-      if (token && vocabulary.traits_of(*token).byte) bytes_[i] = token;
+      spells_bytes_ = spells_bytes_ && token && vocabulary.traits_of(*token).byte;
+      bytes_[i] = token.value_or(0);
     }
-    spells_bytes_ = std::ranges::all_of(bytes_, [](const auto& token) { return token.has_value(); });
   }
 
   Status read_charsmap(const gguf::File& file) {
@@ -165,17 +166,17 @@ class Unigram final : public TextModel {
       if (unknown > 0) out.add_unknown(vocabulary_, unknown);
       unknown = 0;
     };
-    for (auto border = borders.rbegin(); border != borders.rend(); ++border) {
-      const Step& step = best[*border];
+    for (const std::uint32_t border : borders | std::views::reverse) {
+      const Step& step = best[border];
       if (step.token != ByteTrie::kNone) {
         flush();
         out.ids.push_back(static_cast<Token>(step.token));
       } else if (spells_bytes_) {
-        for (const char byte : text.substr(step.from, *border - step.from)) {
-          out.ids.push_back(*bytes_[static_cast<std::uint8_t>(byte)]);
+        for (const char byte : text.substr(step.from, border - step.from)) {
+          out.ids.push_back(bytes_[static_cast<std::uint8_t>(byte)]);
         }
       } else {
-        unknown += *border - step.from;
+        unknown += border - step.from;
       }
     }
     flush();
@@ -185,8 +186,8 @@ class Unigram final : public TextModel {
   Charsmap charsmap_;
   ByteTrie tokens_;
   double unknown_score_ = -kUnknownPenalty;
-  std::array<std::optional<Token>, 256> bytes_;
-  bool spells_bytes_ = false;  // all 256 have a token: unknown characters are spelled in bytes
+  std::array<Token, 256> bytes_{};
+  bool spells_bytes_ = true;  // all 256 have a token: unknown characters are spelled in bytes
 };
 
 }  // namespace

@@ -144,6 +144,7 @@ class Reader {
       return fail(Outcome::kCorrupt,
                   "the vocabulary has " + std::to_string(count) + " tokens, more than ids can name");
     }
+    KVASIR_TRY(check_bytes(*tokens, kTokensKey, kMaxSpellingBytes));
     Spellings& spellings = vocabulary_.spellings;
     spellings.reserve(count, 0);
     for (std::uint64_t i = 0; i < count; ++i) {
@@ -234,11 +235,12 @@ class Reader {
     return file_.get_bool(key);
   }
 
-  // Whether a token is added: as `key` says, else as the kind does where the vocabulary has the token.
-  Result<bool> adds(std::string_view key, bool otherwise, std::optional<Token> token,
-                    std::string_view id_key) const {
+  // `token` if it is added to a text: as `key` says, else as the kind does.
+  Result<std::optional<Token>> added(std::string_view key, bool otherwise, std::optional<Token> token,
+                                     std::string_view id_key) const {
     KVASIR_ASSIGN(const bool wanted, flag(key, otherwise && token.has_value()));
-    if (!wanted || token) return wanted;
+    if (!wanted) return std::nullopt;
+    if (token) return token;
     return fail(Outcome::kCorrupt,
                 "'" + std::string(key) + "' is set, but '" + std::string(id_key) + "' gives no such token");
   }
@@ -248,15 +250,15 @@ class Reader {
     const bool word_piece = v.kind == VocabularyKind::kWordPiece;
     const bool by_score = v.kind == VocabularyKind::kPairsByScore;
     const bool as_pre_says = v.pre_tokenizer != nullptr && v.pre_tokenizer->adds_begin;
-    KVASIR_ASSIGN(v.adds_begin, adds("tokenizer.ggml.add_bos_token", word_piece || by_score || as_pre_says,
-                                     v.begin, kBeginKey));
+    KVASIR_ASSIGN(v.adds_begin, added("tokenizer.ggml.add_bos_token", word_piece || by_score || as_pre_says,
+                                      v.begin, kBeginKey));
     // Early files of this kind say they add none, though the models want it.
-    if (v.pre_tokenizer != nullptr && v.pre_tokenizer->spells_like_spm) v.adds_begin = v.begin.has_value();
+    if (v.pre_tokenizer != nullptr && v.pre_tokenizer->spells_like_spm) v.adds_begin = v.begin;
     if (word_piece) {
-      KVASIR_ASSIGN(v.adds_end, adds("tokenizer.ggml.add_sep_token", true, v.end, kSeparatorKey));
+      KVASIR_ASSIGN(v.adds_end, added("tokenizer.ggml.add_sep_token", true, v.end, kSeparatorKey));
     } else {
-      KVASIR_ASSIGN(v.adds_end,
-                    adds("tokenizer.ggml.add_eos_token", v.kind == VocabularyKind::kUnigram, v.end, kEndKey));
+      KVASIR_ASSIGN(v.adds_end, added("tokenizer.ggml.add_eos_token", v.kind == VocabularyKind::kUnigram,
+                                      v.end, kEndKey));
     }
     KVASIR_ASSIGN(v.adds_space_prefix, flag("tokenizer.ggml.add_space_prefix", by_score));
     KVASIR_ASSIGN(v.merges_spaces, flag("tokenizer.ggml.remove_extra_whitespaces", false));
@@ -301,6 +303,16 @@ std::optional<std::uint8_t> byte_of_spelling(std::string_view spelling) noexcept
   const std::optional<std::uint8_t> low = hex_digit(spelling[4]);
   if (!high || !low) return std::nullopt;
   return static_cast<std::uint8_t>(*high << 4 | *low);
+}
+
+Status check_bytes(const gguf::Value& strings, std::string_view key, std::uint64_t limit) {
+  std::uint64_t bytes = 0;
+  for (std::uint64_t i = 0; i < strings.size(); ++i) bytes += strings.string_at(i).value_or("").size();
+  if (bytes <= limit) return {};
+  return fail(Outcome::kUnsupported,
+              "the texts of '" + std::string(key) + "' have " + std::to_string(bytes) + " bytes; at most " +
+                  std::to_string(limit) + " are taken",
+              {.wanted = bytes, .available = {}, .limit = limit, .setting = {}});
 }
 
 Result<Vocabulary> read_vocabulary(const gguf::File& file) {

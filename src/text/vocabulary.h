@@ -45,7 +45,7 @@ struct Vocabulary {
   std::vector<bool> ends;                         // whether a token ends generation
   std::size_t longest = 0;                        // bytes of the longest text
   std::optional<Token> begin, end, unknown;       // always ids of this vocabulary
-  bool adds_begin = false, adds_end = false;      // where true, the token exists
+  std::optional<Token> adds_begin, adds_end;      // what goes around a whole text on request
   bool adds_space_prefix = false;                 // a space before a text (and after special tokens)
   bool merges_spaces = false;                     // runs of spaces become one, outer ones go
   bool lowercases = true, strips_accents = true;  // of kWordPiece
@@ -65,6 +65,15 @@ struct Vocabulary {
   // The token that SentencePiece writes <0xNN>.
   [[nodiscard]] std::optional<Token> find_byte(std::uint8_t byte) const noexcept;
 };
+
+// What is taken from a file: several times the largest vocabularies in use, and little enough that none
+// exhausts memory (tries over the texts need some 30 bytes for each of theirs).
+inline constexpr std::uint64_t kMaxSpellingBytes = std::uint64_t{16} << 20;
+inline constexpr std::uint64_t kMaxMergeBytes = std::uint64_t{64} << 20;
+inline constexpr std::uint64_t kMaxMerges = std::uint64_t{1} << 22;
+
+// kUnsupported, with both numbers, where the strings of an array have more than `limit` bytes together.
+[[nodiscard]] Status check_bytes(const gguf::Value& strings, std::string_view key, std::uint64_t limit);
 
 // kNotFound where the file holds no vocabulary; kUnsupported names an unknown kind or pre-tokenizer and the
 // known ones; kCorrupt says what is wrong. May throw std::bad_alloc.

@@ -12,7 +12,7 @@ namespace kvasir::text::test {
 struct KindOfVocabulary {
   VocabularyFile file;
   // Whether every byte of a plain text can be read back from its ids.
-  bool keeps_every_byte;
+  bool keeps_every_byte = false;
 };
 
 // Each has a control token "<x>", a user-defined token "<u>" and begin and end tokens, which it adds on

@@ -1,6 +1,7 @@
 // Case K54: lines of a million units, on a thread with a small stack. That the time is linear is counted in
 // instructions by tools/tokenize_cost.py, and in look-ups by pairs_by_rank_test.cc.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <pthread.h>
 
@@ -175,7 +176,7 @@ TEST(LongLines, K54EveryPreTokenizerSplitsThemWithoutGivingUp) {
 TEST(LongLines, K54PublicVocabulariesReadBackWhatTheyTook) {
   KVASIR_NEEDS_REFERENCE(folder, "vocabs");
   for (const std::string name : {"llama-spm", "llama-bpe", "gpt-2"}) {
-    const auto file = gguf::File::open(base::system_files(), folder + "/" + name + ".gguf");
+    const auto file = gguf::File::open(base::system_files(), fmt::format("{}/{}.gguf", folder, name));
     ASSERT_TRUE(file) << file.error().message();
     const auto tokenizer = Tokenizer::load(*file);
     ASSERT_TRUE(tokenizer) << tokenizer.error().message();

@@ -161,8 +161,8 @@ TEST(PairsByScore, MergesAsANaiveTwinDoesOverRandomVocabulariesAndTexts) {
       std::string piece = random.text({"a", "b", "c", "é", "日", "▁"}, 1 + random.below(4));
       if (std::exchange(seen[piece], true)) continue;
       // Few different scores, so that many are equal; both signs, and both zeros.
-      file.token(piece,
-                 static_cast<float>(static_cast<int>(random.below(7)) - 3) * (random.below(2) == 0 ? 1 : -1));
+      file.token(piece, static_cast<float>(static_cast<int>(random.below(7)) - 3) *
+                            (random.below(2) == 0 ? 1.0F : -1.0F));
     }
     const auto tokenizer = file.must_load();
     for (int i = 0; i < 40; ++i) {

@@ -1,5 +1,6 @@
 // Ids to text as they come.
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -51,7 +52,7 @@ TEST(StreamingDetokenizer, K52NeverSplitsACharacterWhereverItsTokensDo) {
       EXPECT_EQ(*detokenizer.feed(256), "x");
       EXPECT_EQ(*detokenizer.feed(257), character + "y");
       EXPECT_EQ(detokenizer.finish(), "");
-      const Ids ids = bytes_as_ids("a" + character + character + "b");
+      const Ids ids = bytes_as_ids(fmt::format("a{0}{0}b", character));
       EXPECT_EQ(stream(*tokenizer, ids), text_of(*tokenizer, ids));
       EXPECT_EQ(stream(*tokenizer, ids).find(kReplacement), std::string::npos);
     }

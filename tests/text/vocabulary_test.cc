@@ -129,6 +129,19 @@ TEST(Vocabulary, WithMergesThatAreNoneIsRefused) {
             Outcome::kCorrupt);
 }
 
+TEST(Vocabulary, BeyondWhatIsTakenIsRefusedWithBothNumbers) {
+  VocabularyFile file = byte_level("gpt-2");
+  file.token(std::string(std::size_t{16} << 20, 'x'), 0, Type::kControl);
+  EXPECT_EQ(refusal(file, "at most 16777216 are taken"), Outcome::kUnsupported);
+  const std::vector<std::string> merges = {"a " + std::string(std::size_t{64} << 20, 'b')};
+  VocabularyFile other = byte_level("gpt-2");
+  other.set("tokenizer.ggml.merges", gguf::Value::strings(std::span(merges)));
+  EXPECT_EQ(refusal(other, "at most 67108864 are taken"), Outcome::kUnsupported);
+  const std::vector<std::string_view> many((std::size_t{1} << 22) + 1, "a b");
+  other.set("tokenizer.ggml.merges", gguf::Value::strings(std::span(many)));
+  EXPECT_EQ(refusal(other, "4194305 merges"), Outcome::kUnsupported);
+}
+
 TEST(Vocabulary, WithValuesOfTheWrongTypeIsRefused) {
   const auto number = gguf::Value::scalar(std::uint32_t{1});
   for (const std::string key : {"model", "pre", "tokens", "add_bos_token", "add_space_prefix", "scores"}) {
@@ -193,11 +206,11 @@ TEST(Tokenizer, GivesTheSameIdsToManyThreadsAtOnce) {
   const Ids expected = ids_of(*tokenizer, text, {.parse_special = true});
   std::vector<std::thread> threads;
   std::vector<int> same(4);
-  for (std::size_t i = 0; i < same.size(); ++i) {
-    threads.emplace_back([&, i] {
+  for (int& count : same) {
+    threads.emplace_back([&] {
       for (int n = 0; n < 200; ++n) {
         const auto ids = tokenizer->tokenize(text, {.parse_special = true});
-        same[i] += ids && *ids == expected && *tokenizer->detokenize(*ids) == text ? 1 : 0;
+        count += ids && *ids == expected && *tokenizer->detokenize(*ids) == text ? 1 : 0;
       }
     });
   }
