@@ -191,7 +191,7 @@ bool Compaction::evacuate(const Task& task) {
   if (!page) return false;
   copies_.reserve(store_->page_cells());
   move_out(task.group, *page);
-  if (pays_later(task) && store_->promises_fit(store_->groups_[task.group].layers())) {
+  if (pays_later(task) && store_->promises_fit()) {
     store_->emptied_group_ = task.group;
     return true;
   }
@@ -217,21 +217,40 @@ std::optional<PageId> Compaction::page_to_empty(const Task& task) const {
   return emptiest;
 }
 
+// Cells that lie side by side for all their holders go together, if there is a hole for them.
 void Compaction::move_out(std::uint32_t group, PageId page) {
   GroupCells& cells = store_->groups_[group];
+  const CellMask begins = where_spans_begin(group, page);
   for (std::uint32_t cell = 0; cell < store_->page_cells();) {
     std::uint32_t count = 0;
-    while (cell + count < store_->page_cells() && cells.holders(page, cell + count) > 0) ++count;
+    while (cell + count < store_->page_cells() && cells.holders(page, cell + count) > 0 &&
+           (count == 0 || !begins.contains(cell + count))) {
+      ++count;
+    }
     if (count == 0) {
       ++cell;
       continue;
     }
-    const GroupCells::Hole hole = *cells.longest_hole(page);
+    const GroupCells::Hole hole = *cells.fitting_hole(count, page);
     const std::uint32_t some = std::min(count, hole.cells.count);
     cells.take(hole.page, {hole.cells.first, some}, 0);
     add_move(group, {page, cell}, {hole.page, hole.cells.first}, some);
     cell += some;
   }
+}
+
+// The cells of a page in which a span of some table begins, or that one ends before.
+CellMask Compaction::where_spans_begin(std::uint32_t group, PageId page) const noexcept {
+  CellMask begins;
+  for (const PageStore::Table& table : store_->tables_) {
+    if (!table.open) continue;
+    for (const Run& run : table.cells[group].runs()) {
+      if (run.page != page) continue;
+      begins.insert(run.cell);
+      if (run.cell + run.count < store_->page_cells()) begins.insert(run.cell + run.count);
+    }
+  }
+  return begins;
 }
 
 // Whether the next compaction, once the planned moves are made, leaves fewer spans than there are now: it

@@ -4,10 +4,11 @@
 // A compaction never fails another call for space: its cells yield like those of the index, and a reservation
 // that needs them destroys it first. It is invisible in the bits, and no planning counts on it.
 //
-// Repeated with a budget of a page until begin() answers a null pointer, it leaves no two neighbouring spans
-// of a conversation that a free run of their length could join without cutting spans of others. Where
-// conversations share nothing and have no shifts, and a page's worth of cells is free beside a free page, the
-// figure of fragmentation in SpaceReport is then at most 1/2: two neighbours fill more than a page together.
+// The level it reaches, repeated with a budget of a page until begin() answers a null pointer: where
+// conversations share nothing and have no shifts, and a page can still be opened, the figure of fragmentation
+// in SpaceReport is below 1/2, since any two neighbouring spans then fill more than a page together. Without
+// a page to open it goes on as long as emptying one saves more spans than it costs; a null pointer says that
+// nothing more is worth it.
 //
 // Invariants (docs/invariants.md)
 //   M1  The sum of all tables' spans falls from one gathering to the next, so repeated compaction ends.
@@ -80,6 +81,7 @@ class Compaction {
   [[nodiscard]] bool evacuate(const Task& task);
   [[nodiscard]] std::optional<PageId> page_to_empty(const Task& task) const;
   void move_out(std::uint32_t group, PageId page);
+  [[nodiscard]] CellMask where_spans_begin(std::uint32_t group, PageId page) const noexcept;
   void add_move(std::uint32_t group, CellAt from, CellAt to, std::uint32_t count);
 
   // What could be moved, and what that would save.

@@ -148,11 +148,25 @@ std::uint32_t GroupCells::free_run_at(PageId page, std::uint32_t cell, std::uint
 
 std::optional<GroupCells::Hole> GroupCells::longest_hole(std::optional<PageId> except) const noexcept {
   for (std::uint32_t length = page_cells_; length > 0; --length) {
-    std::uint32_t index = by_hole_[length];
-    if (index != kNone && except && PageId{index} == *except) index = pages_[index].next;
-    if (index != kNone) return Hole{PageId{index}, pages_[index].free.longest_run(page_cells_)};
+    if (const auto hole = listed_hole(length, except)) return hole;
   }
   return std::nullopt;
+}
+
+std::optional<GroupCells::Hole> GroupCells::fitting_hole(std::uint32_t count, PageId except) const noexcept {
+  for (std::uint32_t length = count; length <= page_cells_; ++length) {
+    if (const auto hole = listed_hole(length, except)) return hole;
+  }
+  return longest_hole(except);
+}
+
+// The longest hole of a page whose longest hole has this length.
+std::optional<GroupCells::Hole> GroupCells::listed_hole(std::uint32_t length,
+                                                        std::optional<PageId> except) const noexcept {
+  std::uint32_t index = by_hole_[length];
+  if (index != kNone && except && PageId{index} == *except) index = pages_[index].next;
+  if (index == kNone) return std::nullopt;
+  return Hole{PageId{index}, pages_[index].free.longest_run(page_cells_)};
 }
 
 // A page that goes with the holders of its cells lends none of them: as a whole it is worth a frame of any

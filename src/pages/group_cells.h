@@ -70,6 +70,10 @@ class GroupCells {
   };
   [[nodiscard]] std::optional<Hole> longest_hole(std::optional<PageId> except = {}) const noexcept;
 
+  // A hole of at least `count` cells in a page whose longest is as short as can be; the longest of all where
+  // none is long enough.
+  [[nodiscard]] std::optional<Hole> fitting_hole(std::uint32_t count, PageId except) const noexcept;
+
   [[nodiscard]] std::span<const FrameId> frames(PageId page) const noexcept {
     return std::span(frames_).subspan(static_cast<std::size_t>(page) * layers_, layers_);
   }
@@ -132,6 +136,8 @@ class GroupCells {
   bool close_if_unheld(std::uint32_t index) noexcept;
   [[nodiscard]] Status check_page(std::uint32_t index) const;
   [[nodiscard]] std::uint32_t hole_to_list(const Page& page) const noexcept;
+  [[nodiscard]] std::optional<Hole> listed_hole(std::uint32_t length,
+                                                std::optional<PageId> except) const noexcept;
   void relist(std::uint32_t index) noexcept;
   void unlink(std::uint32_t index) noexcept;
 

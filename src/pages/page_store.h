@@ -182,7 +182,7 @@ class PageStore {
   // Space: frames that `cells` more cells of every group need, holes used first; and those to be had.
   [[nodiscard]] std::uint64_t frames_needed(std::uint64_t cells) const noexcept;
   [[nodiscard]] std::uint64_t frames_to_be_had() const noexcept;
-  [[nodiscard]] bool promises_fit(std::uint32_t frames_less = 0) const noexcept;
+  [[nodiscard]] bool promises_fit() const noexcept;
   [[nodiscard]] std::uint64_t pages_now(std::size_t group, std::uint64_t cells) const noexcept;
   [[nodiscard]] std::uint64_t pages_in_the_end(std::size_t group, std::uint64_t cells) const noexcept;
   [[nodiscard]] std::uint64_t frames_beyond_need(std::size_t group, const Demand& demand) const noexcept;

@@ -38,9 +38,9 @@ std::uint64_t PageStore::pages_in_the_end(std::size_t group, std::uint64_t cells
   return pages_beyond(cells, groups_[group].holes(), spec_.page_cells);
 }
 
-// Whether what is promised would fit with so many frames less (S6).
-bool PageStore::promises_fit(std::uint32_t frames_less) const noexcept {
-  return frames_needed(promised_) + frames_less <= frames_to_be_had();
+// Whether what is promised fits (S6).
+bool PageStore::promises_fit() const noexcept {
+  return frames_needed(promised_) <= frames_to_be_had();
 }
 
 std::uint64_t PageStore::frames_to_be_had() const noexcept {

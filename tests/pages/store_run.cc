@@ -13,7 +13,7 @@ constexpr std::uint64_t kStepsPerCheck = 2;
 
 StoreSpec random_spec(Random& random) {
   StoreSpec spec;
-  spec.page_cells = random.one_of(std::vector<std::uint32_t>{16, 16, 16, 32, 32, 48, 64, 128});
+  spec.page_cells = random.one_of(std::vector<std::uint32_t>{16, 16, 16, 16, 32, 32, 48, 64, 128});
   std::uint32_t layers = 0;
   for (std::uint64_t groups = random.between(1, 3); groups > 0; --groups) {
     spec.groups.push_back({static_cast<std::uint32_t>(random.between(1, 4))});
@@ -135,7 +135,7 @@ std::uint64_t StoreRun::random_length(std::uint64_t beside) {
   if (what < 20) return 1;
   if (what < 35) return random_.between(1, 5);
   if (what < 60) return random_.between(1, page);
-  if (what < 80) return random_.between(1, 3 * page);
+  if (what < 74) return random_.between(1, 3 * page);
   const std::uint64_t free = recount().largest(beside);
   if (what < 90) return std::max<std::uint64_t>(1, free);
   if (what < 95) return free + 1;

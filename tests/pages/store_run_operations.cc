@@ -11,24 +11,24 @@ namespace kvasir::pages::test {
 void StoreRun::try_operation() {
   if (ticket_ && random_.percent(50)) {
     const std::uint64_t what = random_.below(100);
-    if (what < 45) return pass();
+    if (what < 47) return pass();
     if (what < 55) return withdraw();
-    if (what < 85) return commit_ticket();
+    if (what < 78) return commit_ticket();
     return abort_ticket();
   }
   if (edit_ && random_.percent(40)) return random_.percent(70) ? commit_edit() : abort_edit();
   const std::uint64_t what = random_.below(1000);
-  if (what < 30) return open_conversation();
-  if (what < 70) return close_conversation();
-  if (what < 150) return fork_conversation();
-  if (what < 390) return begin_ticket();
-  if (what < 400) return begin_impossible_ticket();
-  if (what < 560) return begin_edit();
-  if (what < 570) return begin_impossible_edit();
-  if (what < 590) return swap_cells();
-  if (what < 670) return promise();
-  if (what < 690) return remember();
-  if (what < 850) return adopt();
+  if (what < 20) return open_conversation();
+  if (what < 50) return close_conversation();
+  if (what < 100) return fork_conversation();
+  if (what < 345) return begin_ticket();
+  if (what < 350) return begin_impossible_ticket();
+  if (what < 515) return begin_edit();
+  if (what < 520) return begin_impossible_edit();
+  if (what < 535) return swap_cells();
+  if (what < 622) return promise();
+  if (what < 630) return remember();
+  if (what < 862) return adopt();
   if (what < 999) return compaction_ ? end_compaction() : begin_compaction();
   forget();
 }
@@ -47,7 +47,7 @@ void StoreRun::open_conversation() {
   tell("open " + std::to_string(static_cast<std::uint32_t>(*id)));
   auto conversation = std::make_unique<TwinConversation>();
   conversation->id = *id;
-  conversation->salt = random_.percent(15) ? 1 : 0;
+  conversation->salt = random_.percent(6) ? 1 : 0;
   conversation->script = random_.below(3);
   conversations_.push_back(std::move(conversation));
 }
@@ -61,9 +61,10 @@ void StoreRun::close_conversation() {
 }
 
 void StoreRun::fork_conversation() {
+  if (conversations_.size() >= most_conversations_) close_conversation();
   const TwinConversation* parent = any_conversation();
-  if (ticket_ && random_.percent(60)) parent = random_.one_of(ticket_->lines).conversation;
-  if (parent == nullptr || conversations_.size() >= most_conversations_) return close_conversation();
+  if (ticket_ && random_.percent(85)) parent = random_.one_of(ticket_->lines).conversation;
+  if (parent == nullptr || conversations_.size() >= most_conversations_) return;
   if (busy(*parent)) count(HardState::kForkInsideTicket);
   const auto id = store_->fork(parent->id);
   require(id.has_value(), "fork() fails");
@@ -80,7 +81,7 @@ void StoreRun::promise() {
   TwinConversation* const conversation = any_conversation();
   if (conversation == nullptr) return;
   const std::uint64_t others = promised() - conversation->promised;
-  const std::uint64_t wanted = random_.percent(35) ? 0 : random_length(others);
+  const std::uint64_t wanted = random_.percent(15) ? 0 : random_length(others);
   const bool fits = recount().fits(others + wanted);
   const std::uint64_t before = fits ? 0 : digest();
   tell("promise " + std::to_string(static_cast<std::uint32_t>(conversation->id)) + " " +
@@ -203,8 +204,8 @@ void StoreRun::begin_compaction() {
     for (const CopyCells& copy : compaction_->copies) arena_->perform(copy);
     compaction_->copied = true;
   }
-  if (random_.percent(30)) return end_compaction();
-  if (random_.percent(50)) begin_ticket();
+  if (random_.percent(25)) return end_compaction();
+  if (random_.percent(70)) begin_ticket();
 }
 
 void StoreRun::end_compaction() {

@@ -10,7 +10,7 @@ namespace kvasir::pages::test {
 // A new conversation often gets a prompt of some pages.
 std::uint64_t StoreRun::random_growth(const TwinConversation& conversation, std::uint64_t beside) {
   const std::uint64_t page = store_->page_cells();
-  if (conversation.cells.empty() && random_.percent(50)) return random_.between(page, 3 * page);
+  if (conversation.cells.empty() && random_.percent(65)) return random_.between(page, 3 * page);
   if (compaction_ && random_.percent(60)) return std::max<std::uint64_t>(1, recount().largest(beside));
   return random_length(beside);
 }
@@ -27,7 +27,7 @@ void StoreRun::begin_ticket() {
     if (conversation == nullptr || std::ranges::find(who, conversation) != who.end()) break;
     who.push_back(conversation);
     others -= conversation->promised;
-    const bool as_promised = conversation->promised > 0 && random_.percent(50);
+    const bool as_promised = conversation->promised > 0 && random_.percent(70);
     plan.push_back({conversation->id, as_promised ? random_.between(1, conversation->promised)
                                                   : random_growth(*conversation, others)});
   }
@@ -182,7 +182,7 @@ void StoreRun::commit_ticket() {
     }
   }
   ticket_->ticket.commit(accepted);
-  const bool shares = random_.percent(60);
+  const bool shares = random_.percent(95);
   for (std::size_t line = 0; line < accepted.size(); ++line) {
     install(ticket_->lines[line], accepted[line]);
     if (shares) remember(*ticket_->lines[line].conversation);
@@ -200,8 +200,8 @@ void StoreRun::abort_ticket() {
 EditOperation StoreRun::random_operation(std::uint64_t length) {
   EditOperation operation;
   const std::uint64_t what = random_.below(10);
-  operation.kind = what < 4   ? EditOperation::Kind::kRemove
-                   : what < 6 ? EditOperation::Kind::kShift
+  operation.kind = what < 3   ? EditOperation::Kind::kRemove
+                   : what < 5 ? EditOperation::Kind::kShift
                               : EditOperation::Kind::kDivide;
   operation.first = random_.below(length + 1);
   operation.count = random_.below(length - operation.first + 1);
