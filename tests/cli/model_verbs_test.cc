@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -66,17 +67,17 @@ TEST(ModelVerbs, WhatCannotBeDoneIsOneSentenceAndStatus1) {
   const std::string device =
       test::scratch_directory() + "/device";  // a link, so that a mistake takes no device away
   fs::create_symlink("/dev/null", device);
-  std::vector<std::vector<std::string>> wishes;
-  wishes.push_back({"synth", "llama-tiny", directory + "/out.gguf", "--type", "IQ1_S"});
-  wishes.push_back({"synth", "llama-tiny", directory + "/no/out.gguf"});
-  wishes.push_back({"synth", "llama-tiny", directory});
-  wishes.push_back({"synth", "llama-tiny", device});
-  wishes.push_back({"synth", "llama-tiny", directory + "/out.gguf", "--vocab", directory + "/no.gguf"});
-  wishes.push_back({"quantize", directory + "/no.gguf", directory + "/out.gguf", "Q8_0"});
-  wishes.push_back({"quantize", directory, directory + "/out.gguf", "Q8_0"});
-  for (const std::vector<std::string>& arguments : wishes) {
+  const std::string out = directory + "/out.gguf";
+  const std::string absent = directory + "/no.gguf";
+  for (const std::string& line :
+       {"synth llama-tiny " + out + " --type IQ1_S", "synth llama-tiny " + directory + "/no/out.gguf",
+        "synth llama-tiny " + directory, "synth llama-tiny " + device,
+        "synth llama-tiny " + out + " --vocab " + absent, "quantize " + absent + " " + out + " Q8_0",
+        "quantize " + directory + " " + out + " Q8_0"}) {
+    std::istringstream text(line);
+    const std::vector<std::string> arguments(std::istream_iterator<std::string>(text), {});
     const ProgramRun run = kvasir(arguments);
-    EXPECT_EQ(run.status, 1) << arguments[2];
+    EXPECT_EQ(run.status, 1) << line;
     EXPECT_EQ(lines_in(run.err), 1U) << run.err;
     EXPECT_EQ(run.out, "");
     EXPECT_TRUE(is_empty(directory));
