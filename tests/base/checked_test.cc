@@ -14,8 +14,8 @@ constexpr auto kMost = std::numeric_limits<std::uint64_t>::max();
 // Every pair of small numbers, against arithmetic that cannot overflow.
 template <class T>
 void expect_what_wide_arithmetic_gives() {
-  constexpr auto kLow = static_cast<int>(std::numeric_limits<T>::min());
-  constexpr auto kHigh = static_cast<int>(std::numeric_limits<T>::max());
+  constexpr int kHigh = (1 << std::numeric_limits<T>::digits) - 1;
+  constexpr int kLow = std::numeric_limits<T>::is_signed ? -kHigh - 1 : 0;
   for (int a = kLow; a <= kHigh; ++a) {
     for (int b = kLow; b <= kHigh; ++b) {
       const auto fits = [](int value) -> std::optional<T> {
