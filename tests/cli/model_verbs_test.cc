@@ -142,8 +142,8 @@ TEST(ModelVerbs, WithoutSpaceTheOldFileStaysAndNothingElse) {
 // Starts the program, waits until it has begun a file in `directory`, sends it `signal`, and answers its exit
 // status.
 int status_after_signal(std::vector<std::string> words, const std::string& directory, int signal) {
-  words.insert(words.begin(), kProgram);
-  std::vector<char*> pointers;
+  std::string program = kProgram;
+  std::vector<char*> pointers = {program.data()};
   for (std::string& word : words) pointers.push_back(word.data());
   pointers.push_back(nullptr);
   posix_spawn_file_actions_t quiet;
