@@ -55,14 +55,15 @@ std::string_view element_name(CacheElement element) noexcept {
 }
 
 HeadPart Arena::keys_of(const LayerGeometry& layer, std::uint32_t head) const noexcept {
-  const HeadPart first(HeadPart::Kind::kKeys, types_.keys, layer.key_dims, page_cells_, 0);
-  return {HeadPart::Kind::kKeys, types_.keys, layer.key_dims, page_cells_, head * first.bytes()};
+  const std::size_t bytes = page_cells_ * simd::key_layout(types_.keys, layer.key_dims).bytes();
+  return {HeadPart::Kind::kKeys, types_.keys, layer.key_dims, page_cells_, head * bytes};
 }
 
 HeadPart Arena::values_of(const LayerGeometry& layer, std::uint32_t head) const noexcept {
-  const std::size_t keys = layer.kv_heads * keys_of(layer, 0).bytes();
-  const HeadPart first(HeadPart::Kind::kValues, types_.values, layer.value_dims, page_cells_, 0);
-  return {HeadPart::Kind::kValues, types_.values, layer.value_dims, page_cells_, keys + head * first.bytes()};
+  const std::size_t keys = page_cells_ * simd::key_layout(types_.keys, layer.key_dims).bytes();
+  const std::size_t bytes = page_cells_ * simd::value_layout(types_.values, layer.value_dims).bytes();
+  return {HeadPart::Kind::kValues, types_.values, layer.value_dims, page_cells_,
+          layer.kv_heads * keys + head * bytes};
 }
 
 Result<std::size_t> Arena::frame_bytes(std::span<const LayerGeometry> layers, const CacheTypes& types,

@@ -40,7 +40,7 @@ void copy_plane(const Plane& plane, const std::byte* from_frame, std::size_t fro
 }
 
 void swap_plane(const Plane& plane, std::byte* a, std::byte* b) noexcept {
-  std::array<std::byte, 256> kept;
+  std::array<std::byte, 256> kept{};
   // Units that follow one another count as one long one.
   const bool dense = plane.lanes == 1;
   const std::size_t rows = dense ? 1 : plane.units;
@@ -101,9 +101,9 @@ void Arena::rotate_cells(const LayerGeometry& layer, const simd::RotaryTable& ro
   if (from.frame != to.frame || from.cell != to.cell) {
     copy_cells(layer, from, to, static_cast<std::uint32_t>(turns.size()));
   }
-  std::array<float, simd::kMaxHeadDims / 2> cosines;
-  std::array<float, simd::kMaxHeadDims / 2> sines;
-  std::array<float, simd::kMaxHeadDims> key;
+  std::array<float, simd::kMaxHeadDims / 2> cosines{};
+  std::array<float, simd::kMaxHeadDims / 2> sines{};
+  std::array<float, simd::kMaxHeadDims> key{};
   const std::size_t pairs = rotary.dims() / 2;
   const std::span<float> head_key = std::span(key).first(layer.key_dims);
   std::int64_t angles_of = 0;

@@ -13,8 +13,12 @@ namespace {
 using simd::CacheElement;
 using simd::CellLayout;
 
-constexpr std::size_t kMaxBlocks = simd::kMaxHeadDims / simd::kBlockDims;
 constexpr std::size_t kMaxBlockBytes = 34;
+
+// Blocks that are packed or unpacked in one call.
+constexpr std::size_t kBlocksAtOnce = 4;
+using SomeFloats = std::array<float, kBlocksAtOnce * simd::kBlockDims>;
+using SomeBlocks = std::array<std::byte, kBlocksAtOnce * kMaxBlockBytes>;
 
 quant::BlockType block_type(CacheElement element) noexcept {
   return element == CacheElement::kQ8_0 ? quant::BlockType::kQ8_0 : quant::BlockType::kQ4_0;
@@ -73,7 +77,6 @@ HeadPart::HeadPart(Kind kind, CacheElement element, std::size_t dims, std::size_
   const std::size_t lanes = kind == Kind::kKeys ? simd::kCellLanes : 1;
   numbers_ = {offset, layout.units, layout.unit_bytes, lanes};
   scales_ = {offset + page_cells * layout.number_bytes(), layout.blocks, CellLayout::kScaleBytes, lanes};
-  bytes_ = page_cells * layout.bytes();
 }
 
 std::size_t HeadPart::block_bytes() const noexcept {
@@ -119,32 +122,41 @@ void HeadPart::store_floats(std::byte* frame, std::size_t cell,
 
 void HeadPart::store_blocks(std::byte* frame, std::size_t cell, std::span<const float> values,
                             std::size_t blocks) const noexcept {
-  std::array<float, simd::kMaxHeadDims> padded;
-  std::array<std::byte, kMaxBlocks * kMaxBlockBytes> packed;
-  const std::size_t count = blocks * simd::kBlockDims;
-  const std::size_t given = std::min(count, values.size());
-  std::copy_n(values.begin(), given, padded.begin());
-  std::fill(padded.begin() + static_cast<std::ptrdiff_t>(given),
-            padded.begin() + static_cast<std::ptrdiff_t>(count), 0.0F);
-  // Both types pack, and the counts agree: this cannot be refused.
-  static_cast<void>(quant::pack(block_type(element_), std::span(padded).first(count),
-                                std::span(packed).first(blocks * block_bytes())));
-  for (std::size_t block = 0; block < blocks; ++block) {
-    write_block(frame, cell, block, packed.data() + block * block_bytes());
+  for (std::size_t first = 0; first < blocks; first += kBlocksAtOnce) {
+    const std::size_t some = std::min(kBlocksAtOnce, blocks - first);
+    const std::size_t begin = first * simd::kBlockDims;
+    SomeFloats padded{};
+    SomeBlocks packed{};
+    std::ranges::copy(values.subspan(begin, std::min(some * simd::kBlockDims, values.size() - begin)),
+                      padded.begin());
+    // Both types pack, and the counts agree: this cannot be refused.
+    static_cast<void>(quant::pack(block_type(element_), std::span(padded).first(some * simd::kBlockDims),
+                                  std::span(packed).first(some * block_bytes())));
+    for (std::size_t i = 0; i < some; ++i) {
+      write_block(frame, cell, first + i, packed.data() + i * block_bytes());
+    }
+  }
+}
+
+void HeadPart::load_blocks(const std::byte* frame, std::size_t cell, std::span<float> values) const noexcept {
+  for (std::size_t first = 0; first < scales_.units; first += kBlocksAtOnce) {
+    const std::size_t some = std::min(kBlocksAtOnce, scales_.units - first);
+    SomeFloats padded{};
+    SomeBlocks packed{};
+    for (std::size_t i = 0; i < some; ++i) {
+      read_block(frame, cell, first + i, packed.data() + i * block_bytes());
+    }
+    // Both types unpack, and the counts agree: this cannot be refused.
+    static_cast<void>(quant::unpack(block_type(element_), std::span(packed).first(some * block_bytes()),
+                                    std::span(padded).first(some * simd::kBlockDims)));
+    const std::size_t begin = first * simd::kBlockDims;
+    const std::size_t wanted = std::min(some * simd::kBlockDims, values.size() - begin);
+    std::ranges::copy(std::span(padded).first(wanted), values.subspan(begin).begin());
   }
 }
 
 void HeadPart::load(const std::byte* frame, std::size_t cell, std::span<float> values) const noexcept {
-  if (simd::is_blocks(element_)) {
-    std::array<std::byte, kMaxBlocks * kMaxBlockBytes> row;
-    std::array<float, simd::kMaxHeadDims> padded;
-    read_row(frame, cell, row.data());
-    // Both types unpack, and the counts agree: this cannot be refused.
-    static_cast<void>(quant::unpack(block_type(element_), std::span(row).first(row_bytes()),
-                                    std::span(padded).first(scales_.units * simd::kBlockDims)));
-    std::copy_n(padded.begin(), dims_, values.begin());
-    return;
-  }
+  if (simd::is_blocks(element_)) return load_blocks(frame, cell, values);
   const std::byte* from = frame + numbers_.at(cell);
   for (float& value : values) {
     if (element_ == CacheElement::kF32) {
@@ -187,7 +199,7 @@ void HeadPart::read_block(const std::byte* frame, std::size_t cell, std::size_t 
   const std::size_t units = numbers_.units / scales_.units;
   const std::byte* from = frame + numbers_.at(cell) + block * units * numbers_.unit_step();
   if (kind_ == Kind::kKeys && element_ == CacheElement::kQ4_0) {
-    std::array<std::byte, simd::kBlockDims / 2> pairs;
+    std::array<std::byte, simd::kBlockDims / 2> pairs{};
     copy_units(from, numbers_.unit_step(), pairs.data(), 1, units, 1);
     return pair_halves(pairs.data(), to);
   }
@@ -202,7 +214,7 @@ void HeadPart::write_block(std::byte* frame, std::size_t cell, std::size_t block
   const std::size_t units = numbers_.units / scales_.units;
   std::byte* to = frame + numbers_.at(cell) + block * units * numbers_.unit_step();
   if (kind_ == Kind::kKeys && element_ == CacheElement::kQ4_0) {
-    std::array<std::byte, simd::kBlockDims / 2> pairs;
+    std::array<std::byte, simd::kBlockDims / 2> pairs{};
     pair_neighbours(from, pairs.data());
     return copy_units(pairs.data(), 1, to, numbers_.unit_step(), units, 1);
   }

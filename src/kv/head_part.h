@@ -38,8 +38,7 @@ class HeadPart {
   HeadPart(Kind kind, simd::CacheElement element, std::size_t dims, std::size_t page_cells,
            std::size_t offset) noexcept;
 
-  // Bytes of the part in a frame, and of a cell's row.
-  [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
+  // Bytes of a cell's row.
   [[nodiscard]] std::size_t row_bytes() const noexcept;
 
   // The numbers, and the scales of block types (an array of no units otherwise).
@@ -63,6 +62,7 @@ class HeadPart {
   void store_floats(std::byte* frame, std::size_t cell, std::span<const float> values) const noexcept;
   void store_blocks(std::byte* frame, std::size_t cell, std::span<const float> values,
                     std::size_t blocks) const noexcept;
+  void load_blocks(const std::byte* frame, std::size_t cell, std::span<float> values) const noexcept;
   [[nodiscard]] std::size_t block_bytes() const noexcept;
   void read_block(const std::byte* frame, std::size_t cell, std::size_t block, std::byte* to) const noexcept;
   void write_block(std::byte* frame, std::size_t cell, std::size_t block,
@@ -74,7 +74,6 @@ class HeadPart {
   std::size_t dims_;
   Plane numbers_;
   Plane scales_;
-  std::size_t bytes_;
 };
 
 }  // namespace kvasir::kv

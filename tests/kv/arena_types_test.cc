@@ -94,10 +94,10 @@ class Scene {
     }
     std::uint64_t ordinal = first;
     for (const std::uint32_t frame : frames) {
-      std::uint32_t cell = static_cast<std::uint32_t>(random() % (shape.page_cells / 2));
+      auto cell = static_cast<std::uint32_t>(random() % (shape.page_cells / 2));
       while (cell < shape.page_cells && ordinal < cells) {
-        const auto count = static_cast<std::uint32_t>(std::min<std::uint64_t>(
-            1 + random() % 20, std::min<std::uint64_t>(shape.page_cells - cell, cells - ordinal)));
+        const auto count = static_cast<std::uint32_t>(
+            std::min<std::uint64_t>({1 + random() % 20, shape.page_cells - cell, cells - ordinal}));
         const auto variant = static_cast<std::uint32_t>(random() % variants);
         runs_.push_back({pages::FrameId{frame}, cell, count, ordinal, variant});
         for (std::uint32_t i = 0; i < count; ++i) add(frame, cell + i, variant, types, random);

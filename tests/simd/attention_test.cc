@@ -180,7 +180,7 @@ std::vector<std::size_t> scattered(std::size_t cells, bool ascending, std::mt199
   std::vector<std::size_t> places = in_order(3 * cells);
   std::shuffle(places.begin(), places.end(), random);
   places.resize(cells);
-  if (ascending) std::sort(places.begin(), places.end());
+  if (ascending) std::ranges::sort(places);
   return places;
 }
 
