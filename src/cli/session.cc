@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <string>
+#include <system_error>
 #include <utility>
 
 #include "base/checked.h"
@@ -10,6 +13,7 @@
 #include "base/try.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
+#include "kv/arena.h"
 
 namespace kvasir::cli {
 namespace {
@@ -34,6 +38,20 @@ Result<std::uint64_t> page_bytes(const model::Network& network, const engine::En
   return bytes;
 }
 
+// What CLI11 asks of a check: what is wrong, or nothing.
+std::string check_types(const std::string& text) {
+  const auto types = parse_types(text);
+  return types ? std::string() : types.error().message();
+}
+std::string check_page(const std::string& text) {
+  std::uint32_t cells = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), cells);
+  const bool number = error == std::errc() && rest == text.data() + text.size();
+  if (number && cells >= pages::kCellsStep && cells <= pages::kPageCellsMax && cells % pages::kCellsStep == 0)
+    return {};
+  return fmt::format("'{}' is no multiple of {} up to {}", text, pages::kCellsStep, pages::kPageCellsMax);
+}
+
 }  // namespace
 
 void add_model_flags(CLI::App& verb, ModelFlags& flags) {
@@ -47,9 +65,12 @@ void add_model_flags(CLI::App& verb, ModelFlags& flags) {
   verb.add_option("--pool", flags.pool,
                   "Tokens that the cache holds (default: enough, at most half the free memory)")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{UINT32_MAX}));
-  verb.add_option("--kv", flags.types, "Type of keys and values in the cache, K or K:V, of f32, f16, bf16")
+  verb.add_option("--kv", flags.types,
+                  "Type of keys and values in the cache, K or K:V, of f32, f16, bf16, q8_0, q4_0")
+      ->check(check_types)
       ->capture_default_str();
   verb.add_option("--page", flags.page_cells, "Cells in a page of the cache, a multiple of 16")
+      ->check(check_page)
       ->capture_default_str();
   verb.add_option("--pass", flags.pass_tokens, "Most tokens in a pass")
       ->check(CLI::Range(1U, 1U << 16))
@@ -57,6 +78,7 @@ void add_model_flags(CLI::App& verb, ModelFlags& flags) {
 }
 
 Result<Session> load_session(const ModelFlags& flags) {
+  watch_interrupts();
   Session session;
   KVASIR_ASSIGN(session.options.types, parse_types(flags.types));
   session.options.page_cells = flags.page_cells;
@@ -64,7 +86,6 @@ Result<Session> load_session(const ModelFlags& flags) {
   KVASIR_ASSIGN(session.pool, parallel::ThreadPool::create(flags.threads));
   KVASIR_ASSIGN(gguf::File file, gguf::File::open(base::system_files(), flags.model));
   session.file = std::make_shared<const gguf::File>(std::move(file));
-  watch_interrupts();
   std::optional<Progress> progress;
   const auto report = [&](std::uint64_t done, std::uint64_t total) {
     if (!progress) progress.emplace(total);

@@ -151,10 +151,13 @@ void add_logits(CLI::App& program, Action& action) {
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{UINT32_MAX}));
   verb->add_option("--beside", options->beside, "Other random conversations that run in the same passes")
       ->check(CLI::Range(0U, 1U << 16));
-  verb->add_option(
-      "--via", options->via,
-      "What happens on the way: fork, rewind, abort, suspend, compact, prefix, swap:A:B, shift:KEEP:COUNT, "
-      "divide:D");
+  verb->add_option("--via", options->via,
+                   "What happens on the way: fork, rewind, abort, suspend, compact, prefix, swap:A:B, "
+                   "shift:KEEP:COUNT, divide:D")
+      ->check([](const std::string& text) {
+        const auto via = parse_via(text);
+        return via ? std::string() : via.error().message();
+      });
   verb->add_option("--at", options->at, "After how many tokens it happens (default: half of them)");
   verb->add_flag("--json", options->json, "Print the ids and a digest of the last row's logits");
   verb->callback([options, &action] { action = [options] { return logits(*options); }; });

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/checked.h"
 #include "base/clock.h"
 #include "base/try.h"
 #include "cli/interrupt.h"
@@ -35,7 +36,7 @@ struct Options {
 };
 
 // How a completion ended.
-enum class Finish { kLength, kStop, kContext, kInterrupted };
+enum class Finish { kLength, kStop, kContext, kPool, kInterrupted };
 
 const char* finish_name(Finish finish) {
   switch (finish) {
@@ -45,6 +46,8 @@ const char* finish_name(Finish finish) {
       return "stop";
     case Finish::kContext:
       return "context";
+    case Finish::kPool:
+      return "pool";
     case Finish::kInterrupted:
       return "interrupted";
   }
@@ -136,7 +139,11 @@ class Generation {
       return {};
     }
     KVASIR_TRY(engine_.prompt(conversation_, {&token, 1}, engine::LogitsWanted::kLast));
-    return step_until_computed();
+    Status computed = step_until_computed();
+    // A pool smaller than the context ends a completion just as the context does.
+    if (computed || computed.error().code() != Outcome::kNoSpace) return computed;
+    end(Finish::kPool);
+    return {};
   }
 
   Status say(std::string_view text) {
@@ -181,7 +188,6 @@ void print_summary(const Completion& done, std::uint64_t seed, const Options& op
 }
 
 Status run(const Options& options) {
-  KVASIR_TRY(sample::check(options.sampler));
   KVASIR_ASSIGN(const std::uint64_t seed, seed_of(options));
   auto loaded = load_session(options.model);
   // Ctrl-C is an ordinary way to end.
@@ -193,7 +199,8 @@ Status run(const Options& options) {
                                                tokenizer->size(), session.model->sizes().vocabulary));
   }
   KVASIR_ASSIGN(std::vector<Token> prompt, prompt_tokens(*tokenizer, options));
-  const std::uint64_t longest = std::min(session.options.context, prompt.size() + options.count);
+  const auto wanted = base::checked_add<std::uint64_t>(prompt.size(), options.count);
+  const std::uint64_t longest = std::min(session.options.context, wanted.value_or(UINT64_MAX));
   KVASIR_ASSIGN(const auto engine, make_engine(session, options.model, longest, 1));
   Generation generation(*engine, *tokenizer, options, seed);
   KVASIR_ASSIGN(const Completion completion, generation.run(std::move(prompt)));
@@ -208,9 +215,12 @@ void add_run(CLI::App& program, Action& action) {
   CLI::App* verb = program.add_subcommand("run", "Complete a prompt, streaming");
   add_model_flags(*verb, options->model);
   verb->add_option("-p,--prompt", options->prompt, "The text to complete")->required();
-  verb->add_option("-n", options->count, "Most tokens to generate")->capture_default_str();
+  verb->add_option("-n", options->count, "Most tokens to generate")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   verb->add_option("--seed", options->seed,
-                   "Draw the same tokens again (default: a new seed, printed at the end)");
+                   "Draw the same tokens again (default: a new seed, printed at the end)")
+      ->check(CLI::NonNegativeNumber);
   verb->add_option("--temp", options->sampler.temperature, "Temperature; 0 takes the most likely token")
       ->capture_default_str();
   verb->add_option("--top-k", options->sampler.top_k, "Draw from the k most likely tokens; 0 from all")
@@ -223,7 +233,12 @@ void add_run(CLI::App& program, Action& action) {
       ->capture_default_str();
   verb->add_flag("--no-bos", options->no_begin, "Do not begin with the begin token");
   verb->add_flag("--json", options->json, "Print one JSON object at the end instead of streaming");
-  verb->callback([options, &action] { action = [options] { return run(*options); }; });
+  verb->callback([options, &action] {
+    if (const Status usable = sample::check(options->sampler); !usable) {
+      throw CLI::ValidationError("run", usable.error().message());
+    }
+    action = [options] { return run(*options); };
+  });
 }
 
 }  // namespace kvasir::cli

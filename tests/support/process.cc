@@ -6,10 +6,13 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <thread>
 
 #include "support/paths.h"
 
@@ -47,8 +50,8 @@ class Redirections {
   posix_spawn_file_actions_t actions_{};
 };
 
-int run_to_end(const std::string& program, const std::vector<std::string>& arguments,
-               const Redirections& redirections) {
+pid_t start(const std::string& program, const std::vector<std::string>& arguments,
+            const Redirections& redirections) {
   std::vector<std::string> words = arguments;
   words.insert(words.begin(), program);
   std::vector<char*> pointers;
@@ -58,11 +61,24 @@ int run_to_end(const std::string& program, const std::vector<std::string>& argum
   if (::posix_spawn(&child, program.c_str(), redirections.get(), nullptr, pointers.data(), environ) != 0) {
     give_up("start", program);
   }
+  return child;
+}
+
+int run_to_end(const std::string& program, const std::vector<std::string>& arguments,
+               const Redirections& redirections) {
+  const pid_t child = start(program, arguments, redirections);
   int state = 0;
   while (::waitpid(child, &state, 0) < 0) {
     if (errno != EINTR) give_up("wait for", program);
   }
   return state;
+}
+
+ProgramRun run_of(int state) {
+  ProgramRun run;
+  if (WIFEXITED(state)) run.status = WEXITSTATUS(state);
+  if (WIFSIGNALED(state)) run.signal = WTERMSIG(state);
+  return run;
 }
 
 }  // namespace
@@ -75,11 +91,54 @@ ProgramRun run_program(const std::string& program, const std::vector<std::string
   const std::string err = folder + "/err";
   std::ofstream(in, std::ios::binary) << input;
   const int state = run_to_end(program, arguments, Redirections(in, out, err));
-  ProgramRun run;
-  if (WIFEXITED(state)) run.status = WEXITSTATUS(state);
-  if (WIFSIGNALED(state)) run.signal = WTERMSIG(state);
+  ProgramRun run = run_of(state);
   if (out_path.empty()) run.out = content(out);
   run.err = content(err);
+  return run;
+}
+
+RunningProgram::RunningProgram(const std::string& program, const std::vector<std::string>& arguments)
+    : folder_(scratch_directory()),
+      child_(start(program, arguments, Redirections("/dev/null", folder_ + "/out", folder_ + "/err"))) {}
+
+RunningProgram::~RunningProgram() {
+  if (ended(WNOHANG)) return;
+  send(SIGKILL);
+  (void)ended(0);
+}
+
+bool RunningProgram::ended(int options) {
+  if (child_ == 0) return true;
+  pid_t found = 0;
+  while ((found = ::waitpid(child_, &state_, options)) < 0) {
+    if (errno != EINTR) give_up("wait for", folder_);
+  }
+  if (found == 0) return false;
+  child_ = 0;
+  return true;
+}
+
+bool RunningProgram::wait_until(const std::function<bool()>& seen) {
+  while (!seen()) {
+    if (ended(WNOHANG)) return seen();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return true;
+}
+
+std::string RunningProgram::out_so_far() const {
+  return content(folder_ + "/out");
+}
+
+void RunningProgram::send(int signal) {
+  if (child_ != 0) ::kill(child_, signal);
+}
+
+ProgramRun RunningProgram::wait() {
+  (void)ended(0);
+  ProgramRun run = run_of(state_);
+  run.out = content(folder_ + "/out");
+  run.err = content(folder_ + "/err");
   return run;
 }
 

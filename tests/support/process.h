@@ -1,6 +1,9 @@
 // Running a program as its users do.
 #pragma once
 
+#include <sys/types.h>
+
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,5 +22,31 @@ struct ProgramRun {
 // program.
 [[nodiscard]] ProgramRun run_program(const std::string& program, const std::vector<std::string>& arguments,
                                      std::string_view input = {}, const std::string& out_path = {});
+
+// A program that still runs, with files of its own as its standard output and error. Killed when it goes out
+// of scope before wait().
+class RunningProgram {
+ public:
+  RunningProgram(const std::string& program, const std::vector<std::string>& arguments);
+  RunningProgram(const RunningProgram&) = delete;
+  RunningProgram& operator=(const RunningProgram&) = delete;
+  ~RunningProgram();
+
+  // Looks again and again until `seen` comes true or the program has ended; says whether it came true first.
+  [[nodiscard]] bool wait_until(const std::function<bool()>& seen);
+
+  // What it has written to standard output so far.
+  [[nodiscard]] std::string out_so_far() const;
+
+  void send(int signal);
+  [[nodiscard]] ProgramRun wait();
+
+ private:
+  bool ended(int options);
+
+  std::string folder_;
+  pid_t child_ = 0;  // 0 once it has been waited for
+  int state_ = 0;
+};
 
 }  // namespace kvasir::test

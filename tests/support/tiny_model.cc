@@ -136,6 +136,12 @@ std::vector<std::byte> GgufDraft::bytes() const {
   return file;
 }
 
+void GgufDraft::write(const std::string& path) const {
+  auto file = must(base::system_files().replace(path), path);
+  must(file->write(bytes()), path);
+  must(file->commit(), path);
+}
+
 gguf::File GgufDraft::open() const {
   std::vector<std::unique_ptr<base::ReadFile>> shards;
   shards.push_back(base::memory_file(bytes()));

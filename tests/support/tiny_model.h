@@ -47,6 +47,7 @@ class GgufDraft {
 
   [[nodiscard]] std::vector<std::byte> bytes() const;
   [[nodiscard]] gguf::File open() const;
+  void write(const std::string& path) const;
 
  private:
   struct Tensor {

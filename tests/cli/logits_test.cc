@@ -1,0 +1,157 @@
+// kvasir logits, as its users run it.
+
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "support/paths.h"
+#include "support/process.h"
+
+namespace kvasir::cli {
+namespace {
+
+using test::ProgramRun;
+using test::run_program;
+
+const std::string kProgram = KVASIR_PROGRAM;
+const std::string kModel = test::data_path("models/llama/model.gguf");
+const std::string kTokens = test::data_path("models/llama/tokens.txt");
+
+std::string content(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+struct Logits {
+  ProgramRun run;
+  std::string bytes;
+};
+
+Logits logits(const std::vector<std::string>& flags, const std::string& tokens = kTokens) {
+  const std::string out = test::scratch_directory() + "/out.f32";
+  std::vector<std::string> words = {"logits", "-m", kModel, "--tokens", tokens, "--out", out};
+  words.insert(words.end(), flags.begin(), flags.end());
+  ProgramRun run = run_program(kProgram, words);
+  return {std::move(run), content(out)};
+}
+
+// The number of a key in the line of JSON on standard error.
+long long reported(const ProgramRun& run, const std::string& key) {
+  const std::size_t line = run.err.find("{\"");
+  const std::size_t at = run.err.find("\"" + key + "\":", line);
+  if (line == std::string::npos || at == std::string::npos) return -1;
+  return std::stoll(run.err.substr(at + key.size() + 3));
+}
+
+TEST(LogitsVerb, WritesARowOfFloatsForEachToken) {
+  const Logits plain = logits({"--kv", "f32"});
+  EXPECT_EQ(plain.run.status, 0) << plain.run.err;
+  EXPECT_EQ(plain.run.out, "");
+  EXPECT_EQ(plain.bytes.size(), 48U * 128U * 4U);
+}
+
+TEST(LogitsVerb, GivesTheSameBytesAndSaysWhatItDid) {
+  const Logits plain = logits({});
+  struct Variant {
+    std::vector<std::string> flags;
+    std::string key;
+    long long least;
+  };
+  for (const Variant& variant :
+       std::vector<Variant>{{{"--split", "1"}, "steps", 48},
+                            {{"--split", "7,16,1"}, "steps", 27},
+                            {{"--split", "100"}, "steps", 1},
+                            {{"--threads", "3"}, "threads", 3},
+                            {{"--page", "16"}, "page", 16},
+                            {{"--pass", "7"}, "passes", 7},
+                            {{"--beside", "3"}, "beside_in_same_pass", 1},
+                            {{"--beside", "3", "--split", "5,1"}, "beside_in_same_pass", 1}}) {
+    const Logits other = logits(variant.flags);
+    EXPECT_EQ(other.run.status, 0) << other.run.err;
+    EXPECT_TRUE(other.bytes == plain.bytes) << testing::PrintToString(variant.flags);
+    EXPECT_GE(reported(other.run, variant.key), variant.least) << other.run.err;
+  }
+}
+
+TEST(LogitsVerb, PrintsTheSameDigestForAnySplit) {
+  const Logits plain = logits({"--json"});
+  EXPECT_NE(plain.run.out.find("\"digest\":\""), std::string::npos) << plain.run.out;
+  EXPECT_TRUE(plain.run.out.starts_with("{\"ids\":[")) << plain.run.out;
+  EXPECT_EQ(logits({"--json", "--split", "3"}).run.out, plain.run.out);
+  EXPECT_EQ(logits({"--json", "--beside", "2"}).run.out, plain.run.out);
+  EXPECT_NE(logits({"--json", "--kv", "bf16"}).run.out, plain.run.out) << "other bits have another digest";
+}
+
+TEST(LogitsVerb, ReadsStandardInputAndWritesStandardOutput) {
+  const Logits plain = logits({});
+  const ProgramRun piped =
+      run_program(kProgram, {"logits", "-m", kModel, "--tokens", "-", "--out", "-"}, content(kTokens));
+  EXPECT_EQ(piped.status, 0) << piped.err;
+  EXPECT_TRUE(piped.out == plain.bytes);
+}
+
+TEST(LogitsVerb, RefusesTokensThatAreNone) {
+  for (const char* ids : {"", " \n", "1 2 x", "1 -1", "1 128", "1 99999999999999999999", "1.5"}) {
+    const std::string out = test::scratch_directory() + "/out.f32";
+    const ProgramRun run =
+        run_program(kProgram, {"logits", "-m", kModel, "--tokens", "-", "--out", out}, ids);
+    EXPECT_EQ(run.status, 1) << ids;
+    EXPECT_NE(run.err.find("kvasir: "), std::string::npos) << run.err;
+    EXPECT_FALSE(std::filesystem::exists(out)) << ids;
+  }
+}
+
+// The default context is what the model was trained for.
+TEST(LogitsVerb, RefusesMoreTokensThanTheContextAndNamesTheFlag) {
+  std::string ids;
+  for (int i = 0; i < 300; ++i) ids += std::to_string(i % 128) + " ";
+  const std::string out = test::scratch_directory() + "/out.f32";
+  std::vector<std::string> words = {"logits", "-m", kModel, "--tokens", "-", "--out", out};
+  const ProgramRun refused = run_program(kProgram, words, ids);
+  EXPECT_EQ(refused.status, 1);
+  for (const char* part : {"300", "256"}) EXPECT_NE(refused.err.find(part), std::string::npos) << refused.err;
+  EXPECT_FALSE(std::filesystem::exists(out));
+  words.insert(words.end(), {"--ctx", "300"});
+  EXPECT_EQ(run_program(kProgram, words, ids).status, 0);
+}
+
+TEST(LogitsVerb, RefusesAPoolThatIsTooSmallAndKeepsAnOldFile) {
+  const std::string out = test::scratch_directory() + "/out.f32";
+  std::ofstream(out) << "old";
+  const ProgramRun refused =
+      run_program(kProgram, {"logits", "-m", kModel, "--tokens", kTokens, "--out", out, "--pool", "32"});
+  EXPECT_EQ(refused.status, 1);
+  EXPECT_NE(refused.err.find("48"), std::string::npos) << refused.err;
+  EXPECT_EQ(content(out), "old");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(std::filesystem::path(out).parent_path()),
+                          std::filesystem::directory_iterator()),
+            1);
+}
+
+TEST(LogitsVerb, AnInterruptRemovesTheOutputAndIsStatusOne) {
+  const std::string folder = test::scratch_directory();
+  const std::string ids = test::scratch_directory() + "/ids.txt";
+  std::ofstream(ids) << [] {
+    std::string text;
+    for (int i = 0; i < 20'000; ++i) text += std::to_string(i % 128) + " ";
+    return text;
+  }();
+  test::RunningProgram program(kProgram, {"logits", "-m", kModel, "--tokens", ids, "--out",
+                                          folder + "/out.f32", "--ctx", "30000", "--pass", "4"});
+  // The file beside the target shows that computing has begun.
+  ASSERT_TRUE(program.wait_until([&] { return !std::filesystem::is_empty(folder); }));
+  program.send(SIGINT);
+  const ProgramRun run = program.wait();
+  EXPECT_EQ(run.signal, 0);
+  EXPECT_EQ(run.status, 1) << run.err;
+  EXPECT_NE(run.err.find("interrupted"), std::string::npos) << run.err;
+  EXPECT_TRUE(std::filesystem::is_empty(folder));
+}
+
+}  // namespace
+}  // namespace kvasir::cli
