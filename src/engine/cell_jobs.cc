@@ -1,6 +1,7 @@
 // What the page store plans, done to the bytes: in every layer of a group, a run of cells at a time.
 
 #include "base/try.h"
+#include "base/within_memory.h"
 #include "engine/engine.h"
 #include "engine/open_step.h"
 #include "pages/compaction.h"
@@ -43,37 +44,41 @@ std::uint32_t Engine::rotary_of(std::uint32_t group, std::uint32_t layer_in_grou
 }
 
 Status Engine::swap_cells(ConversationId id, std::uint64_t a, std::uint64_t b) {
-  KVASIR_ASSIGN(const Conversation* const conversation, find_idle(id));
-  if (step_open())
-    return fail(Outcome::kBusy, "cells cannot change places while a step is open; finish it first");
-  KVASIR_ASSIGN(const std::vector<pages::SwapCells> swaps, store_->swap(conversation->table, a, b));
-  for (const pages::SwapCells& swap : swaps) {
-    for_layers(swap.group, [&](const kv::LayerGeometry& geometry, std::uint32_t layer) {
-      arena_.swap_cells(geometry, place(swap.group, swap.a, layer), place(swap.group, swap.b, layer));
-      bytes_moved_ += 2 * arena_.cell_bytes(geometry);
-    });
-  }
-  return {};
+  return base::within_memory([&]() -> Status {
+    KVASIR_ASSIGN(const Conversation* const conversation, find_idle(id));
+    if (step_open())
+      return fail(Outcome::kBusy, "cells cannot change places while a step is open; finish it first");
+    KVASIR_ASSIGN(const std::vector<pages::SwapCells> swaps, store_->swap(conversation->table, a, b));
+    for (const pages::SwapCells& swap : swaps) {
+      for_layers(swap.group, [&](const kv::LayerGeometry& geometry, std::uint32_t layer) {
+        arena_.swap_cells(geometry, place(swap.group, swap.a, layer), place(swap.group, swap.b, layer));
+        bytes_moved_ += 2 * arena_.cell_bytes(geometry);
+      });
+    }
+    return {};
+  });
 }
 
 Result<std::uint64_t> Engine::compact(std::uint64_t budget) {
-  std::vector<pages::TableId> stay;
-  if (step_open()) {
-    for (const OpenStep::Line& line : open_step_->lines) {
-      stay.push_back(conversations_[static_cast<std::size_t>(line.id)].table);
+  return base::within_memory([&]() -> Result<std::uint64_t> {
+    std::vector<pages::TableId> stay;
+    if (step_open()) {
+      for (const OpenStep::Line& line : open_step_->lines) {
+        stay.push_back(conversations_[static_cast<std::size_t>(line.id)].table);
+      }
     }
-  }
-  std::uint64_t moved = 0;
-  while (moved < budget) {
-    const auto room =
-        static_cast<std::uint32_t>(std::min<std::uint64_t>(budget - moved, options_.page_cells));
-    KVASIR_ASSIGN(const auto compaction, pages::Compaction::begin(*store_, room, stay));
-    if (compaction == nullptr) break;
-    for (const pages::CopyCells& job : compaction->copies()) copy(job);
-    KVASIR_ASSIGN(const std::uint32_t some, compaction->commit());
-    moved += some;
-  }
-  return moved;
+    std::uint64_t moved = 0;
+    while (moved < budget) {
+      const auto room =
+          static_cast<std::uint32_t>(std::min<std::uint64_t>(budget - moved, options_.page_cells));
+      KVASIR_ASSIGN(const auto compaction, pages::Compaction::begin(*store_, room, stay));
+      if (compaction == nullptr) break;
+      for (const pages::CopyCells& job : compaction->copies()) copy(job);
+      KVASIR_ASSIGN(const std::uint32_t some, compaction->commit());
+      moved += some;
+    }
+    return moved;
+  });
 }
 
 }  // namespace kvasir::engine

@@ -1,11 +1,11 @@
 // Calls on single conversations: prompts, forks and edits. Each takes full effect at once or none.
 
 #include <algorithm>
-#include <new>
 #include <string>
 #include <utility>
 
 #include "base/try.h"
+#include "base/within_memory.h"
 #include "engine/engine.h"
 
 namespace kvasir::engine {
@@ -13,10 +13,6 @@ namespace {
 
 using pages::EditOperation;
 using Kind = pages::EditOperation::Kind;
-
-std::unexpected<Error> no_memory(const char* what) {
-  return fail(Outcome::kOutOfMemory, std::string("no memory for ") + what);
-}
 
 // What edits do to the list of tokens.
 void edit_tokens(std::vector<Token>& tokens, std::span<const EditOperation> operations) {
@@ -49,10 +45,10 @@ Status Engine::check_prompt(const Conversation&, std::span<const Token> tokens, 
 }
 
 Result<std::uint64_t> Engine::prompt(ConversationId id, std::span<const Token> tokens, LogitsWanted wanted) {
-  KVASIR_ASSIGN(Conversation* const conversation, find_idle(id));
-  KVASIR_TRY(check_prompt(*conversation, tokens, conversation->tokens.size() + conversation->queue.size()));
-  std::uint64_t shared = 0;
-  try {
+  return base::within_memory([&]() -> Result<std::uint64_t> {
+    KVASIR_ASSIGN(Conversation* const conversation, find_idle(id));
+    KVASIR_TRY(check_prompt(*conversation, tokens, conversation->tokens.size() + conversation->queue.size()));
+    std::uint64_t shared = 0;
     conversation->queue.reserve(conversation->queue.size() + tokens.size());
     conversation->every.reserve(conversation->queue.size() + tokens.size());
     if (options_.share_prefixes && wanted == LogitsWanted::kLast && !tokens.empty() &&
@@ -61,55 +57,53 @@ Result<std::uint64_t> Engine::prompt(ConversationId id, std::span<const Token> t
       // A hit stops before the last token: its logits are wanted.
       KVASIR_ASSIGN(shared, store_->adopt(conversation->table, tokens, tokens.size() - 1, kNoSalt));
     }
-  } catch (const std::bad_alloc&) {
-    return no_memory("a queue of tokens");
-  }
-  // Within what was reserved from here on.
-  conversation->tokens.insert(conversation->tokens.end(), tokens.begin(),
-                              tokens.begin() + static_cast<std::ptrdiff_t>(shared));
-  conversation->queue.insert(conversation->queue.end(), tokens.begin() + static_cast<std::ptrdiff_t>(shared),
-                             tokens.end());
-  conversation->every.resize(conversation->queue.size(), wanted == LogitsWanted::kEvery ? 1 : 0);
-  return shared;
+    // Within what was reserved from here on.
+    conversation->tokens.insert(conversation->tokens.end(), tokens.begin(),
+                                tokens.begin() + static_cast<std::ptrdiff_t>(shared));
+    conversation->queue.insert(conversation->queue.end(),
+                               tokens.begin() + static_cast<std::ptrdiff_t>(shared), tokens.end());
+    conversation->every.resize(conversation->queue.size(), wanted == LogitsWanted::kEvery ? 1 : 0);
+    return shared;
+  });
 }
 
 Result<std::uint64_t> Engine::prompt_to(ConversationId id, std::span<const Token> tokens) {
-  KVASIR_ASSIGN(Conversation* const conversation, find_idle(id));
-  if (tokens.empty())
-    return fail(Outcome::kInvalidArgument, "a conversation cannot be prompted to nothing; rewind it to 0");
-  KVASIR_TRY(check_prompt(*conversation, tokens, 0));
-  const auto differs = std::ranges::mismatch(conversation->tokens, tokens).in1;
-  std::uint64_t kept = static_cast<std::uint64_t>(differs - conversation->tokens.begin());
-  if (conversation->tokens.size() == tokens.size() && kept == tokens.size() &&
-      conversation->last_logits != nullptr) {
-    conversation->queue.clear();
-    conversation->every.clear();
-    return kept;
-  }
-  // The last token is computed, so that its logits come.
-  kept = std::min<std::uint64_t>(kept, tokens.size() - 1);
-  try {
+  return base::within_memory([&]() -> Result<std::uint64_t> {
+    KVASIR_ASSIGN(Conversation* const conversation, find_idle(id));
+    if (tokens.empty())
+      return fail(Outcome::kInvalidArgument, "a conversation cannot be prompted to nothing; rewind it to 0");
+    KVASIR_TRY(check_prompt(*conversation, tokens, 0));
+    const auto differs = std::ranges::mismatch(conversation->tokens, tokens).in1;
+    std::uint64_t kept = static_cast<std::uint64_t>(differs - conversation->tokens.begin());
+    if (conversation->tokens.size() == tokens.size() && kept == tokens.size() &&
+        conversation->last_logits != nullptr) {
+      conversation->queue.clear();
+      conversation->every.clear();
+      return kept;
+    }
+    // The last token is computed, so that its logits come.
+    kept = std::min<std::uint64_t>(kept, tokens.size() - 1);
     conversation->queue.reserve(tokens.size());
     conversation->every.reserve(tokens.size());
-  } catch (const std::bad_alloc&) {
-    return no_memory("a queue of tokens");
-  }
-  KVASIR_TRY(rewind(id, kept));
-  conversation->queue.assign(tokens.begin() + static_cast<std::ptrdiff_t>(kept), tokens.end());
-  conversation->every.assign(conversation->queue.size(), 0);
-  return kept;
+    KVASIR_TRY(rewind(id, kept));
+    conversation->queue.assign(tokens.begin() + static_cast<std::ptrdiff_t>(kept), tokens.end());
+    conversation->every.assign(conversation->queue.size(), 0);
+    return kept;
+  });
 }
 
 Status Engine::clear_queue(ConversationId id) {
-  KVASIR_ASSIGN(Conversation* const conversation, find_idle(id));
-  conversation->queue.clear();
-  conversation->every.clear();
-  return {};
+  return base::within_memory([&]() -> Status {
+    KVASIR_ASSIGN(Conversation* const conversation, find_idle(id));
+    conversation->queue.clear();
+    conversation->every.clear();
+    return {};
+  });
 }
 
 Result<ConversationId> Engine::fork(ConversationId id) {
-  KVASIR_TRY(find(id));
-  try {
+  return base::within_memory([&]() -> Result<ConversationId> {
+    KVASIR_TRY(find(id));
     const std::size_t index = new_slot();
     const Conversation& parent = conversations_[static_cast<std::size_t>(id)];
     Conversation child{.tokens = parent.tokens,
@@ -120,75 +114,75 @@ Result<ConversationId> Engine::fork(ConversationId id) {
     KVASIR_ASSIGN(child.table, store_->fork(parent.table));
     conversations_[index] = std::move(child);
     return ConversationId{static_cast<std::uint32_t>(index)};
-  } catch (const std::bad_alloc&) {
-    return no_memory("a conversation");
-  }
+  });
 }
 
 Status Engine::edit(ConversationId id, std::span<const EditOperation> operations) {
-  KVASIR_ASSIGN(Conversation* const conversation, find_idle(id));
-  KVASIR_ASSIGN(pages::EditTicket ticket, store_->begin_edit(conversation->table, operations));
-  std::vector<Token> tokens;
-  try {
-    tokens = conversation->tokens;
+  return base::within_memory([&]() -> Status {
+    KVASIR_ASSIGN(Conversation* const conversation, find_idle(id));
+    KVASIR_ASSIGN(pages::EditTicket ticket, store_->begin_edit(conversation->table, operations));
+    std::vector<Token> tokens = conversation->tokens;
     edit_tokens(tokens, operations);
-  } catch (const std::bad_alloc&) {
-    return no_memory("an edited list of tokens");
-  }
-  for (const pages::RotateCells& job : ticket.jobs()) rotate(job);
-  if (ticket.first_changed() < conversation->tokens.size()) conversation->last_logits.reset();
-  conversation->tokens.swap(tokens);
-  ticket.commit();
-  return {};
+    // Nothing fails from here on.
+    for (const pages::RotateCells& job : ticket.jobs()) rotate(job);
+    if (ticket.first_changed() < conversation->tokens.size()) conversation->last_logits.reset();
+    conversation->tokens.swap(tokens);
+    ticket.commit();
+    return {};
+  });
 }
 
 Status Engine::rewind(ConversationId id, std::uint64_t length) {
-  KVASIR_ASSIGN(const Conversation* const conversation, find(id));
-  const std::uint64_t held = conversation->tokens.size();
-  if (length > held) {
-    return fail(Outcome::kInvalidArgument,
-                "a conversation of " + std::to_string(held) + " tokens cannot be rewound to " +
-                    std::to_string(length),
-                {.wanted = length, .limit = held});
-  }
-  const EditOperation remove{Kind::kRemove, length, held - length, 0};
-  return edit(id, {&remove, 1});
+  return base::within_memory([&]() -> Status {
+    KVASIR_ASSIGN(const Conversation* const conversation, find(id));
+    const std::uint64_t held = conversation->tokens.size();
+    if (length > held) {
+      return fail(Outcome::kInvalidArgument,
+                  "a conversation of " + std::to_string(held) + " tokens cannot be rewound to " +
+                      std::to_string(length),
+                  {.wanted = length, .limit = held});
+    }
+    const EditOperation remove{Kind::kRemove, length, held - length, 0};
+    return edit(id, {&remove, 1});
+  });
 }
 
 Status Engine::shift_left(ConversationId id, std::uint64_t keep, std::uint64_t count) {
-  KVASIR_ASSIGN(const Conversation* const conversation, find(id));
-  const std::uint64_t held = conversation->tokens.size();
-  if (keep > held || count > held - keep) {
-    return fail(Outcome::kInvalidArgument,
-                "a conversation of " + std::to_string(held) + " tokens cannot keep " + std::to_string(keep) +
-                    " and drop " + std::to_string(count),
-                {.wanted = keep, .limit = held});
-  }
-  const EditOperation operations[] = {
-      {Kind::kRemove, keep, count, 0},
-      {Kind::kShift, keep, held - keep - count, -static_cast<std::int64_t>(count)}};
-  return edit(id, operations);
+  return base::within_memory([&]() -> Status {
+    KVASIR_ASSIGN(const Conversation* const conversation, find(id));
+    const std::uint64_t held = conversation->tokens.size();
+    if (keep > held || count > held - keep) {
+      return fail(Outcome::kInvalidArgument,
+                  "a conversation of " + std::to_string(held) + " tokens cannot keep " +
+                      std::to_string(keep) + " and drop " + std::to_string(count),
+                  {.wanted = keep, .limit = held});
+    }
+    const EditOperation operations[] = {
+        {Kind::kRemove, keep, count, 0},
+        {Kind::kShift, keep, held - keep - count, -static_cast<std::int64_t>(count)}};
+    return edit(id, operations);
+  });
 }
 
 Status Engine::fill(ConversationId id, std::span<const Token> tokens) {
-  KVASIR_ASSIGN(Conversation* const conversation, find_idle(id));
-  KVASIR_TRY(check_prompt(*conversation, tokens, conversation->tokens.size() + conversation->queue.size()));
-  if (tokens.empty()) return {};
-  const pages::Growth growth{conversation->table, tokens.size()};
-  KVASIR_ASSIGN(pages::Ticket ticket, store_->begin({&growth, 1}));
-  try {
+  return base::within_memory([&]() -> Status {
+    KVASIR_ASSIGN(Conversation* const conversation, find_idle(id));
+    KVASIR_TRY(check_prompt(*conversation, tokens, conversation->tokens.size() + conversation->queue.size()));
+    if (tokens.empty()) return {};
+    const pages::Growth growth{conversation->table, tokens.size()};
+    KVASIR_ASSIGN(pages::Ticket ticket, store_->begin({&growth, 1}));
     conversation->tokens.insert(conversation->tokens.end(), tokens.begin(), tokens.end());
-  } catch (const std::bad_alloc&) {
-    return no_memory("a list of tokens");
-  }
-  ticket.commit({&growth.count, 1});
-  conversation->last_logits.reset();
-  return {};
+    ticket.commit({&growth.count, 1});
+    conversation->last_logits.reset();
+    return {};
+  });
 }
 
 Result<pages::Holdings> Engine::holdings(ConversationId id) const {
-  KVASIR_ASSIGN(const Conversation* const conversation, find(id));
-  return store_->holdings(conversation->table);
+  return base::within_memory([&]() -> Result<pages::Holdings> {
+    KVASIR_ASSIGN(const Conversation* const conversation, find(id));
+    return store_->holdings(conversation->table);
+  });
 }
 
 }  // namespace kvasir::engine

@@ -1,9 +1,9 @@
 #include <xxhash.h>
 
 #include <cstring>
-#include <new>
 #include <vector>
 
+#include "base/within_memory.h"
 #include "engine/engine.h"
 
 namespace kvasir::engine {
@@ -32,33 +32,38 @@ class DigestBytes {
 }  // namespace
 
 Result<std::uint64_t> Engine::digest() const {
-  try {
+  return base::within_memory([&]() -> Result<std::uint64_t> {
     DigestBytes digest;
     digest.number(store_->tokens_free());
-    for (const Conversation& conversation : conversations_) {
-      digest.number(conversation.open ? 1 : 0);
+    for (std::size_t index = 0; index < conversations_.size(); ++index) {
+      const Conversation& conversation = conversations_[index];
       if (!conversation.open) continue;
+      digest.number(index);
       digest.array(conversation.tokens);
       digest.array(conversation.queue);
       digest.array(conversation.every);
       digest.array(conversation.last_logits != nullptr ? *conversation.last_logits : Row());
       digest.array(conversation.every_logit);
       for (std::size_t group = 0; group < store_->group_count(); ++group) {
-        const std::vector<kv::LayerGeometry>& layers = model_->network().groups[group].layers;
-        for (const pages::Run& run : store_->runs(conversation.table, group)) {
-          for (std::uint32_t cell = run.cell; cell < run.cell + run.count; ++cell) {
-            digest.number(static_cast<std::uint64_t>(store_->position(group, run.page, cell)) +
-                          static_cast<std::uint64_t>(run.shift));
-            for (std::uint32_t layer = 0; layer < layers.size(); ++layer) {
-              arena_.append_cell(layers[layer], store_->frame(group, run.page, layer), cell, digest.bytes());
-            }
-          }
-        }
+        for (const pages::Run& run : store_->runs(conversation.table, group))
+          append_run(group, run, digest.bytes());
       }
     }
     return digest.hash();
-  } catch (const std::bad_alloc&) {
-    return fail(Outcome::kOutOfMemory, "no memory for a digest");
+  });
+}
+
+// The logical positions and contents of a run's cells.
+void Engine::append_run(std::size_t group, const pages::Run& run, std::vector<std::byte>& out) const {
+  const std::vector<kv::LayerGeometry>& layers = model_->network().groups[group].layers;
+  for (std::uint32_t cell = run.cell; cell < run.cell + run.count; ++cell) {
+    const std::int64_t position =
+        static_cast<std::int64_t>(store_->position(group, run.page, cell)) + run.shift;
+    const auto* const bytes = reinterpret_cast<const std::byte*>(&position);
+    out.insert(out.end(), bytes, bytes + sizeof(position));
+    for (std::uint32_t layer = 0; layer < layers.size(); ++layer) {
+      arena_.append_cell(layers[layer], store_->frame(group, run.page, layer), cell, out);
+    }
   }
 }
 

@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/clock.h"
 #include "base/try.h"
+#include "base/within_memory.h"
 #include "engine/open_step.h"
 
 namespace kvasir::engine {
@@ -52,8 +53,8 @@ Engine::~Engine() {
 
 Result<std::unique_ptr<Engine>> Engine::create(std::shared_ptr<const model::Model> model,
                                                parallel::ThreadPool& pool, const EngineOptions& options) {
-  KVASIR_TRY(check(options));
-  try {
+  return base::within_memory([&]() -> Result<std::unique_ptr<Engine>> {
+    KVASIR_TRY(check(options));
     std::unique_ptr<Engine> engine(new Engine(std::move(model), pool, options));
     const model::Network& network = engine->model_->network();
     KVASIR_ASSIGN(const std::uint32_t frames, frames_for(network, options.pool, options.page_cells));
@@ -70,9 +71,7 @@ Result<std::unique_ptr<Engine>> Engine::create(std::shared_ptr<const model::Mode
     KVASIR_ASSIGN(engine->workspace_, model::Workspace::create(*engine->model_, limits));
     engine->forward_.emplace(*engine->model_, engine->arena_, *engine->store_, pool, engine->workspace_);
     return engine;
-  } catch (const std::bad_alloc&) {
-    return fail(Outcome::kOutOfMemory, "no memory for an engine", {.setting = "--pool"});
-  }
+  });
 }
 
 Result<const Engine::Conversation*> Engine::find(ConversationId id) const {
@@ -105,21 +104,21 @@ std::size_t Engine::new_slot() {
 }
 
 Result<ConversationId> Engine::open() {
-  try {
+  return base::within_memory([&]() -> Result<ConversationId> {
     const std::size_t index = new_slot();
     KVASIR_ASSIGN(const pages::TableId table, store_->open());
     conversations_[index] = Conversation{.table = table, .open = true};
     return ConversationId{static_cast<std::uint32_t>(index)};
-  } catch (const std::bad_alloc&) {
-    return fail(Outcome::kOutOfMemory, "no memory for a conversation");
-  }
+  });
 }
 
 Status Engine::close(ConversationId id) {
-  KVASIR_ASSIGN(Conversation* const conversation, find_idle(id));
-  store_->close(conversation->table);
-  *conversation = Conversation{};
-  return {};
+  return base::within_memory([&]() -> Status {
+    KVASIR_ASSIGN(Conversation* const conversation, find_idle(id));
+    store_->close(conversation->table);
+    *conversation = Conversation{};
+    return {};
+  });
 }
 
 Result<StepReport> Engine::step(const StepOptions& options) {
@@ -138,7 +137,7 @@ Result<StepReport> Engine::step(const StepOptions& options) {
     return report;
   } catch (const std::bad_alloc&) {
     abandon_step();
-    return fail(Outcome::kOutOfMemory, "no memory for a step");
+    return fail(Outcome::kOutOfMemory, "out of memory");
   }
 }
 
@@ -203,27 +202,35 @@ Status Engine::run_jobs(const StepOptions& options, StepReport& report) {
 }
 
 Result<std::span<const Token>> Engine::tokens(ConversationId id) const {
-  KVASIR_ASSIGN(const Conversation* const conversation, find(id));
-  return std::span<const Token>(conversation->tokens);
+  return base::within_memory([&]() -> Result<std::span<const Token>> {
+    KVASIR_ASSIGN(const Conversation* const conversation, find(id));
+    return std::span<const Token>(conversation->tokens);
+  });
 }
 
 Result<std::uint64_t> Engine::queued(ConversationId id) const {
-  KVASIR_ASSIGN(const Conversation* const conversation, find(id));
-  return conversation->queue.size();
+  return base::within_memory([&]() -> Result<std::uint64_t> {
+    KVASIR_ASSIGN(const Conversation* const conversation, find(id));
+    return conversation->queue.size();
+  });
 }
 
 Result<std::span<const float>> Engine::last_logits(ConversationId id) const {
-  KVASIR_ASSIGN(const Conversation* const conversation, find(id));
-  if (conversation->last_logits == nullptr || !conversation->queue.empty()) {
-    return fail(Outcome::kNeedsPrompt,
-                "there are no logits for the last token; prompt the conversation and step");
-  }
-  return std::span<const float>(*conversation->last_logits);
+  return base::within_memory([&]() -> Result<std::span<const float>> {
+    KVASIR_ASSIGN(const Conversation* const conversation, find(id));
+    if (conversation->last_logits == nullptr || !conversation->queue.empty()) {
+      return fail(Outcome::kNeedsPrompt,
+                  "there are no logits for the last token; prompt the conversation and step");
+    }
+    return std::span<const float>(*conversation->last_logits);
+  });
 }
 
 Result<std::vector<float>> Engine::take_logits(ConversationId id) {
-  KVASIR_ASSIGN(Conversation* const conversation, find_idle(id));
-  return std::exchange(conversation->every_logit, {});
+  return base::within_memory([&]() -> Result<std::vector<float>> {
+    KVASIR_ASSIGN(Conversation* const conversation, find_idle(id));
+    return std::exchange(conversation->every_logit, {});
+  });
 }
 
 }  // namespace kvasir::engine

@@ -17,13 +17,20 @@ constexpr std::uint32_t kExpertsMax = 4096;
 
 constexpr std::size_t kShownBytes = 64;  // of a text that is not known
 
+// Why a key that must be there cannot be had: a missing one makes the model corrupt, all else is as it is.
+std::unexpected<Error> needed(const Error& error) {
+  return error.code() == Outcome::kNotFound ? fail(Outcome::kCorrupt, error.message()) : fail(error);
+}
+
 // A count that a file may give for all layers or as an array with one entry a layer, which must then be
 // equal.
 Result<std::uint32_t> uniform_count(const gguf::File& file, const ArchitectureKeys& keys,
                                     const std::string& key, const std::string& full_key,
                                     std::optional<std::uint32_t> otherwise) {
+  const gguf::Value* const given = file.find(full_key);
+  if (given == nullptr || !given->is_array()) return keys.count(key, 1, kHeadsMax, otherwise);
   const auto array = file.get_int_array(full_key);
-  if (!array) return keys.count(key, 1, kHeadsMax, otherwise);
+  if (!array) return fail(array.error());
   for (const std::int64_t value : *array) {
     if (value != array->front())
       return fail(Outcome::kUnsupported, "'" + full_key + "' differs from layer to layer");
@@ -66,7 +73,7 @@ Result<std::uint32_t> ArchitectureKeys::count(std::string_view key, std::uint32_
                                               std::optional<std::uint32_t> otherwise) const {
   const auto value = file_->get_uint(name(key));
   if (!value && value.error().code() == Outcome::kNotFound && otherwise) return *otherwise;
-  if (!value) return fail(Outcome::kCorrupt, value.error().message());
+  if (!value) return needed(value.error());
   if (*value < least || *value > most) {
     return fail(Outcome::kCorrupt,
                 "'" + name(key) + "' is " + std::to_string(*value) + ", it must be from " +
@@ -79,7 +86,7 @@ Result<std::uint32_t> ArchitectureKeys::count(std::string_view key, std::uint32_
 Result<double> ArchitectureKeys::number(std::string_view key, std::optional<double> otherwise) const {
   const auto value = file_->get_float(name(key));
   if (!value && value.error().code() == Outcome::kNotFound && otherwise) return *otherwise;
-  if (!value) return fail(Outcome::kCorrupt, value.error().message());
+  if (!value) return needed(value.error());
   if (!std::isfinite(*value)) return fail(Outcome::kCorrupt, "'" + name(key) + "' is not a finite number");
   return *value;
 }
@@ -93,7 +100,7 @@ Result<double> ArchitectureKeys::positive(std::string_view key, std::optional<do
 Result<std::string> ArchitectureKeys::text(std::string_view key, std::string_view otherwise) const {
   const auto value = file_->get_string(name(key));
   if (!value && value.error().code() == Outcome::kNotFound) return std::string(otherwise);
-  if (!value) return fail(Outcome::kCorrupt, value.error().message());
+  if (!value) return needed(value.error());
   return std::string(*value);
 }
 

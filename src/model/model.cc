@@ -12,7 +12,10 @@ Result<std::shared_ptr<const Model>> Model::load(const gguf::File& file, paralle
                                                  LoadProgress progress) {
   try {
     const auto name = file.get_string("general.architecture");
-    if (!name) return fail(Outcome::kCorrupt, name.error().message());
+    if (!name && name.error().code() == Outcome::kNotFound) {
+      return fail(Outcome::kCorrupt, name.error().message());
+    }
+    if (!name) return fail(name.error());
     KVASIR_ASSIGN(const Architecture* const architecture, find_architecture(*name));
     KVASIR_ASSIGN(Hyperparameters sizes, Hyperparameters::read(file));
     Loader loader(file, pool, std::move(progress));

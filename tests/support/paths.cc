@@ -35,7 +35,9 @@ class Scratch {
 
 }  // namespace
 
-std::string data_path(const std::string& name) { return std::string(KVASIR_SOURCE_DIR "/tests/data/") + name; }
+std::string data_path(const std::string& name) {
+  return std::string(KVASIR_SOURCE_DIR "/tests/data/") + name;
+}
 
 std::optional<std::string> reference_path(const std::string& name) {
   const fs::path path = fs::path(KVASIR_SOURCE_DIR) / "../shared/reference" / name;
