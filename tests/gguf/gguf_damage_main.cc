@@ -3,6 +3,8 @@
 // random bytes changed. With a PROGRAM other than -, `PROGRAM inspect` is judged over all of these instead of
 // the library. Exit status 1 if anything was judged wrong.
 
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -52,10 +54,13 @@ class Campaign {
         if (complaint) tally.complaints.push_back(change + ": " + *complaint);
       });
     }
-    std::printf(
-        "%s: %llu files, %llu accepted, %llu refused, at most %lld bytes beyond the file's size\n",
-        what.c_str(), static_cast<unsigned long long>(files), static_cast<unsigned long long>(tally.accepted),
-        static_cast<unsigned long long>(tally.refused), static_cast<long long>(tally.most_beyond_size));
+    std::string result =
+        fmt::format("{}: {} files, {} of them judged wrong", what, files, tally.complaints.size());
+    if (options_.program == "-") {
+      result += fmt::format(", {} accepted, {} refused, at most {} bytes beyond the file's size",
+                            tally.accepted, tally.refused, tally.most_beyond_size);
+    }
+    std::printf("%s\n", result.c_str());
     for (const std::string& complaint : tally.complaints) std::printf("  WRONG %s\n", complaint.c_str());
     std::fflush(stdout);
     right_ = right_ && tally.complaints.empty();
