@@ -28,9 +28,9 @@ Chosen choose(const std::vector<float>& scores, std::size_t used) {
 Chosen choose_by_sorting(const std::vector<float>& scores, std::size_t used) {
   Chosen order(scores.size());
   std::iota(order.begin(), order.end(), 0U);
-  std::ranges::stable_sort(order, [&](std::uint32_t a, std::uint32_t b) {
-    if (std::isnan(scores[a]) || std::isnan(scores[b]))
-      return !std::isnan(scores[a]) && std::isnan(scores[b]);
+  std::ranges::sort(order, [&](std::uint32_t a, std::uint32_t b) {
+    if (std::isnan(scores[a]) != std::isnan(scores[b])) return std::isnan(scores[b]);
+    if (std::isnan(scores[a]) || scores[a] == scores[b]) return a < b;
     return scores[a] > scores[b];
   });
   order.resize(used);

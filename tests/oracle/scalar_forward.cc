@@ -133,7 +133,9 @@ Rows feed_forward(const model::Experts& part, const Rows& x) {
     softmax(probabilities);
     std::vector<std::size_t> order(probabilities.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-    std::ranges::stable_sort(order, std::greater(), [&](std::size_t i) { return probabilities[i]; });
+    std::ranges::sort(order, [&](std::size_t a, std::size_t b) {
+      return probabilities[a] != probabilities[b] ? probabilities[a] > probabilities[b] : a < b;
+    });
     order.resize(part.used);
     std::ranges::sort(order);
     double chosen = 0;

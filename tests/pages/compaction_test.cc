@@ -15,7 +15,6 @@ namespace kvasir::pages::test {
 namespace {
 
 constexpr PageId kA{0};
-constexpr PageId kB{1};
 
 std::unique_ptr<Compaction> begin(PageStore& store, std::uint32_t budget = 16,
                                   std::span<const TableId> stay = {}) {
