@@ -103,7 +103,7 @@ Result<std::unique_ptr<engine::Engine>> make_engine(const Session& session, cons
   options.logit_rows = logit_rows;
   options.pool = flags.pool.value_or(wanted);
   KVASIR_ASSIGN(const std::uint64_t bytes_a_page, page_bytes(session.model->network(), options));
-  const std::uint64_t pages = base::div_up<std::uint64_t>(options.pool, std::max(1U, options.page_cells));
+  const auto pages = base::div_up<std::uint64_t>(options.pool, std::max(1U, options.page_cells));
   const std::uint64_t half = base::available_memory() / 2;
   const auto bytes = base::checked_mul(pages, bytes_a_page);
   if (half > 0 && (!bytes || *bytes > half)) {

@@ -20,7 +20,6 @@ namespace kvasir::cli {
 namespace {
 
 using gguf::Value;
-using quant::BlockType;
 
 constexpr std::uint32_t kQuantizationVersion =
     2;  // of the layout of the block types (llama.cpp, GGML_QNT_VERSION)
@@ -39,12 +38,15 @@ struct PlannedTensor {
 std::vector<PlannedTensor> plan_tensors(const SynthOptions& options, const Sizes& sizes) {
   std::vector<SynthTensor> tensors = tensors_of(*options.shape, sizes);
   std::vector<TensorOutline> outlines;
+  outlines.reserve(tensors.size());
   for (const SynthTensor& tensor : tensors) outlines.push_back({tensor.name, tensor.dims});
   const TypeChooser::Model model{std::string(options.shape->architecture), sizes.layers, 0};
   const TypeChooser chooser(options.target, model, outlines);
   std::vector<TypeChoice> choices;
+  choices.reserve(outlines.size());
   for (const TensorOutline& outline : outlines) choices.push_back(chooser.choose(outline));
   std::vector<PlannedTensor> plan;
+  plan.reserve(tensors.size());
   for (std::size_t i = 0; i < tensors.size(); ++i) plan.push_back({std::move(tensors[i]), choices[i]});
   return plan;
 }

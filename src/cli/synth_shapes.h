@@ -41,9 +41,10 @@ struct Sizes {
 
 // Either a size of the shape or a number of its own.
 struct Extent {
-  constexpr Extent(Size size) : value(size) {}  // NOLINT(google-explicit-constructor): reads as data
-  constexpr Extent(std::uint64_t number)
-      : value(number) {}  // NOLINT(google-explicit-constructor): reads as data
+  // NOLINTBEGIN(google-explicit-constructor): a shape reads as data
+  constexpr Extent(Size size) : value(size) {}
+  constexpr Extent(std::uint64_t number) : value(number) {}
+  // NOLINTEND(google-explicit-constructor)
   std::variant<Size, std::uint64_t> value;
 
   [[nodiscard]] std::uint64_t in(const Sizes& sizes) const noexcept;

@@ -26,7 +26,7 @@ std::string byte_character(int byte) {
     code = 256;
     for (int b = 0; b < byte; ++b) code += prints(b) ? 0 : 1;
   }
-  if (code < 0x80) return std::string(1, static_cast<char>(code));
+  if (code < 0x80) return {static_cast<char>(code)};
   return {static_cast<char>(0xC0 | (code >> 6)), static_cast<char>(0x80 | (code & 63))};
 }
 
@@ -86,6 +86,7 @@ Result<SynthVocabulary> make_vocabulary(std::uint64_t size) {
   }
   std::vector<std::string> tokens;
   std::vector<std::string> merges;
+  tokens.reserve(size);
   for (int byte = 0; byte < 256; ++byte) tokens.push_back(byte_character(byte));
   WordMaker(tokens, merges, size - 2).make();
   std::vector<std::int32_t> types(tokens.size(), kNormal);

@@ -148,7 +148,9 @@ class Forward {
   [[nodiscard]] const GatedFeedForward* dense() const noexcept {
     return std::get_if<GatedFeedForward>(&layer().feed_forward);
   }
-  [[nodiscard]] const Experts& experts() const noexcept { return std::get<Experts>(layer().feed_forward); }
+  [[nodiscard]] const Experts& experts() const noexcept {
+    return *std::get_if<Experts>(&layer().feed_forward);
+  }
   [[nodiscard]] std::size_t row_count() const noexcept { return pass_.rows.size(); }
 
   // The stage after this one, entering the next layer where it ends one.
