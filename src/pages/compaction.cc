@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/try.h"
-#include "pages/within_memory.h"
+#include "base/within_memory.h"
 
 namespace kvasir::pages {
 namespace {
@@ -24,7 +24,7 @@ std::uint64_t spans_of(std::span<const PageTable> tables) {
 
 Result<std::unique_ptr<Compaction>> Compaction::begin(PageStore& store, std::uint32_t budget,
                                                       std::span<const TableId> stay) {
-  return within_memory([&]() -> Result<std::unique_ptr<Compaction>> {
+  return base::within_memory([&]() -> Result<std::unique_ptr<Compaction>> {
     if (store.compaction_ != nullptr) {
       return fail(Outcome::kWrongState, "a compaction is open; commit or drop it first");
     }
@@ -319,7 +319,7 @@ bool Compaction::copies_cells_of(TableId table) const noexcept {
 }
 
 Result<std::uint32_t> Compaction::commit() {
-  return within_memory([&]() -> Result<std::uint32_t> {
+  return base::within_memory([&]() -> Result<std::uint32_t> {
     if (store_ == nullptr) return fail(Outcome::kWrongState, "the compaction gave way to a reservation");
     PageStore& store = *store_;
     std::vector<std::pair<PageTable*, PageTable>> patches;
@@ -356,7 +356,7 @@ Result<std::uint32_t> Compaction::commit() {
 }
 
 Result<std::vector<SwapCells>> PageStore::swap(TableId table, std::uint64_t a, std::uint64_t b) {
-  return within_memory([&]() -> Result<std::vector<SwapCells>> {
+  return base::within_memory([&]() -> Result<std::vector<SwapCells>> {
     if (std::max(a, b) >= length(table)) {
       return fail(Outcome::kInvalidArgument,
                   "there is no token " + std::to_string(std::max(a, b)) + " in a conversation of " +

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/try.h"
+#include "base/within_memory.h"
 #include "pages/page_store.h"
-#include "pages/within_memory.h"
 
 namespace kvasir::pages {
 namespace {
@@ -81,7 +81,7 @@ void EditTicket::commit() noexcept {
 }
 
 Result<EditTicket> PageStore::begin_edit(TableId table, std::span<const EditOperation> operations) {
-  return within_memory([&]() -> Result<EditTicket> {
+  return base::within_memory([&]() -> Result<EditTicket> {
     KVASIR_ASSIGN(const std::uint64_t rewritten, check_edit(table, operations));
     KVASIR_TRY(admit(rewritten, promised_));
     EditTicket ticket(*this, table);  // its end gives back what it has taken where memory ends

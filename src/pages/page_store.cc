@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/try.h"
-#include "pages/within_memory.h"
+#include "base/within_memory.h"
 
 namespace kvasir::pages {
 namespace {
@@ -18,7 +18,7 @@ constexpr std::uint32_t kLayersMax = 4096;
 }  // namespace
 
 Result<std::unique_ptr<PageStore>> PageStore::create(const StoreSpec& spec) {
-  return within_memory([&] { return make(spec); });
+  return base::within_memory([&] { return make(spec); });
 }
 
 Result<std::unique_ptr<PageStore>> PageStore::make(const StoreSpec& spec) {
@@ -46,7 +46,7 @@ Result<std::unique_ptr<PageStore>> PageStore::make(const StoreSpec& spec) {
 }
 
 Result<TableId> PageStore::open() {
-  return within_memory([&]() -> Result<TableId> {
+  return base::within_memory([&]() -> Result<TableId> {
     if (closed_.empty()) {
       // Room to close every table later without allocating (S5).
       closed_.reserve(tables_.size() + 1);

@@ -3,9 +3,9 @@
 #include <string>
 
 #include "base/try.h"
+#include "base/within_memory.h"
 #include "pages/compaction.h"
 #include "pages/page_store.h"
-#include "pages/within_memory.h"
 
 namespace kvasir::pages {
 namespace {
@@ -37,7 +37,7 @@ Status check_spans(const PageTable& cells, std::uint64_t length) {
 }  // namespace
 
 Status PageStore::check() const {
-  return within_memory([&] { return check_invariants(); });
+  return base::within_memory([&] { return check_invariants(); });
 }
 
 Status PageStore::check_invariants() const {

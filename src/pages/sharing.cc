@@ -4,8 +4,8 @@
 #include <new>
 #include <utility>
 
+#include "base/within_memory.h"
 #include "pages/page_store.h"
-#include "pages/within_memory.h"
 
 namespace kvasir::pages {
 namespace {
@@ -80,7 +80,7 @@ bool PageStore::hold_block(PrefixIndex::BlockId block) noexcept {
 
 Result<std::uint64_t> PageStore::adopt(TableId id, std::span<const Token> tokens, std::uint64_t limit,
                                        std::uint64_t salt) {
-  return within_memory([&]() -> Result<std::uint64_t> {
+  return base::within_memory([&]() -> Result<std::uint64_t> {
     Table& table = entry(id);
     if (table.length != 0)
       return fail(Outcome::kWrongState, "only an empty conversation can take a shared beginning");

@@ -8,9 +8,9 @@
 
 #include "base/checked.h"
 #include "base/try.h"
+#include "base/within_memory.h"
 #include "pages/compaction.h"
 #include "pages/page_store.h"
-#include "pages/within_memory.h"
 
 namespace kvasir::pages {
 namespace {
@@ -85,7 +85,7 @@ Status PageStore::admit(std::uint64_t wanted, std::uint64_t beside) const {
 }
 
 Status PageStore::promise(TableId table, std::uint64_t count) {
-  KVASIR_TRY(within_memory([&] { return admit(count, promised_but(table)); }));
+  KVASIR_TRY(base::within_memory([&] { return admit(count, promised_but(table)); }));
   promised_ = promised_but(table) + count;
   entry(table).promised = count;
   return {};

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "base/try.h"
+#include "base/within_memory.h"
 #include "pages/page_store.h"
-#include "pages/within_memory.h"
 
 namespace kvasir::pages {
 namespace {
@@ -116,7 +116,7 @@ Status PageStore::check_positions(std::span<const Growth> plan) const {
 }
 
 Result<Ticket> PageStore::begin(std::span<const Growth> plan) {
-  return within_memory([&]() -> Result<Ticket> {
+  return base::within_memory([&]() -> Result<Ticket> {
     KVASIR_TRY(check_plan(plan));
     std::uint64_t others = promised_;
     for (const Growth& growth : plan) others -= entry(growth.table).promised;
