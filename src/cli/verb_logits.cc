@@ -91,7 +91,6 @@ std::uint64_t pool_tokens(const Options& options, const Via& via, std::uint64_t 
     case Via::Kind::kRewind:
       return conversations * (count + 40) + slack;
     case Via::Kind::kPrefix:
-      return conversations * count + at + slack;
     case Via::Kind::kDivide:
       return conversations * count + at + slack;
     case Via::Kind::kCompact:

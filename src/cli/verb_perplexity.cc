@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -126,8 +127,8 @@ Status perplexity(const Options& options) {
   }
   KVASIR_ASSIGN(const auto tokenizer, text::Tokenizer::load(*session.file));
   KVASIR_ASSIGN(const std::vector<Token> tokens, tokenizer->tokenize(text, {}));
-  const bool begins = tokenizer->adds_begin();
-  const std::size_t taken = options.window - (begins ? 1 : 0);  // tokens of the text in a window
+  const std::optional<Token> begin = tokenizer->adds_begin() ? tokenizer->begin_token() : std::nullopt;
+  const std::size_t taken = options.window - (begin ? 1 : 0);  // tokens of the text in a window
   const std::size_t windows = tokens.size() / taken;
   if (windows == 0) {
     return fail(
@@ -144,7 +145,7 @@ Status perplexity(const Options& options) {
   std::vector<Token> window;
   for (std::size_t index = 0; index < windows; ++index) {
     window.clear();
-    if (begins) window.push_back(*tokenizer->begin_token());
+    if (begin) window.push_back(*begin);
     const auto first = tokens.begin() + static_cast<std::ptrdiff_t>(index * taken);
     window.insert(window.end(), first, first + static_cast<std::ptrdiff_t>(taken));
     KVASIR_TRY(score_window(*engine, window, score));
