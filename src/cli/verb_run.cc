@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -73,7 +74,8 @@ Result<std::uint64_t> seed_of(const Options& options) {
 
 Result<std::vector<Token>> prompt_tokens(const text::Tokenizer& tokenizer, const Options& options) {
   KVASIR_ASSIGN(std::vector<Token> tokens, tokenizer.tokenize(options.prompt, {}));
-  if (tokenizer.adds_begin() && !options.no_begin) tokens.insert(tokens.begin(), *tokenizer.begin_token());
+  const std::optional<Token> begin = tokenizer.begin_token();
+  if (begin && tokenizer.adds_begin() && !options.no_begin) tokens.insert(tokens.begin(), *begin);
   if (tokens.empty()) {
     return fail(Outcome::kInvalidArgument,
                 "the prompt is empty and the vocabulary has no begin token; give -p a text");
