@@ -149,7 +149,7 @@ Status Engine::rewind(ConversationId id, std::uint64_t length) {
 
 Status Engine::shift_left(ConversationId id, std::uint64_t keep, std::uint64_t count) {
   return base::within_memory([&]() -> Status {
-    KVASIR_ASSIGN(const Conversation* const conversation, find(id));
+    KVASIR_ASSIGN(const Conversation* const conversation, find_idle(id));
     const std::uint64_t held = conversation->tokens.size();
     if (keep > held || count > held - keep) {
       return fail(Outcome::kInvalidArgument,
@@ -157,6 +157,7 @@ Status Engine::shift_left(ConversationId id, std::uint64_t keep, std::uint64_t c
                       std::to_string(keep) + " and drop " + std::to_string(count),
                   {.wanted = keep, .limit = held});
     }
+    if (count == 0) return {};  // nothing moves
     const EditOperation operations[] = {
         {Kind::kRemove, keep, count, 0},
         {Kind::kShift, keep, held - keep - count, -static_cast<std::int64_t>(count)}};

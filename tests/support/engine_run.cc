@@ -27,6 +27,55 @@ EngineHost make_engine(const LoadedModel& model, const engine::EngineOptions& op
   std::abort();
 }
 
+void step_until_idle(const EngineHost& host) {
+  while (true) {
+    const auto report = host->step();
+    ASSERT_TRUE(report) << report.error().message();
+    if (report->outcome == Outcome::kIdle) return;
+    ASSERT_EQ(report->outcome, Outcome::kDone);
+  }
+}
+
+std::vector<float> say(const EngineHost& host, ConversationId id, std::span<const Token> tokens) {
+  const auto prompted = host->prompt(id, tokens, LogitsWanted::kLast);
+  EXPECT_TRUE(prompted) << prompted.error().message();
+  step_until_idle(host);
+  return logits_of(host, id);
+}
+
+ConversationId open_with(const EngineHost& host, std::span<const Token> tokens) {
+  const auto id = host->open();
+  EXPECT_TRUE(id);
+  say(host, *id, tokens);
+  return *id;
+}
+
+std::vector<float> logits_of(const EngineHost& host, ConversationId id) {
+  const auto row = host->last_logits(id);
+  EXPECT_TRUE(row) << row.error().message();
+  return row ? std::vector<float>(row->begin(), row->end()) : std::vector<float>();
+}
+
+std::vector<float> cold_logits(const LoadedModel& model, std::span<const Token> tokens,
+                               const kv::CacheTypes& types) {
+  const EngineHost alone = make_engine(model, {.pool = tokens.size() + 32, .types = types});
+  return say(alone, *alone->open(), tokens);
+}
+
+std::string types_text(const kv::CacheTypes& types) {
+  const std::string keys(kv::element_name(types.keys));
+  return types.keys == types.values ? keys : keys + ":" + std::string(kv::element_name(types.values));
+}
+
+std::vector<kv::CacheTypes> all_cache_types() {
+  using enum kv::CacheElement;
+  std::vector<kv::CacheTypes> all;
+  for (const kv::CacheElement keys : {kF32, kF16, kBF16, kQ8_0, kQ4_0}) {
+    for (const kv::CacheElement values : {kF32, kF16, kBF16, kQ8_0, kQ4_0}) all.push_back({keys, values});
+  }
+  return all;
+}
+
 std::string Manner::text() const {
   std::string sizes;
   for (const std::size_t piece : pieces) sizes += (sizes.empty() ? "" : ",") + std::to_string(piece);

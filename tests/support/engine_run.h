@@ -27,6 +27,28 @@ struct EngineHost {
 [[nodiscard]] EngineHost make_engine(const LoadedModel& model, const engine::EngineOptions& options,
                                      int threads = 1);
 
+// Steps until nothing is queued. Whatever fails shows as a failure of the test.
+void step_until_idle(const EngineHost& host);
+
+// Queues `tokens`, steps until nothing is queued, and answers the logits that came of it.
+std::vector<float> say(const EngineHost& host, engine::ConversationId id, std::span<const Token> tokens);
+
+// A new conversation that holds `tokens`, computed.
+[[nodiscard]] engine::ConversationId open_with(const EngineHost& host, std::span<const Token> tokens);
+
+// The logits of the last token; none where there are none.
+[[nodiscard]] std::vector<float> logits_of(const EngineHost& host, engine::ConversationId id);
+
+// A cold run: the logits after `tokens` in an engine that never held anything else.
+[[nodiscard]] std::vector<float> cold_logits(const LoadedModel& model, std::span<const Token> tokens,
+                                             const kv::CacheTypes& types = {});
+
+// Cache types as a message names them: "f16", "q8_0:f32".
+[[nodiscard]] std::string types_text(const kv::CacheTypes& types);
+
+// Every element for keys with every element for values.
+[[nodiscard]] std::vector<kv::CacheTypes> all_cache_types();
+
 // How a prompt is taken.
 struct Manner {
   int threads = 1;

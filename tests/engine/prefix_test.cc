@@ -1,0 +1,257 @@
+// Beginnings that conversations share through the prefix index: what is found, what never is, and the bits.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "engine/engine.h"
+#include "support/engine_run.h"
+#include "support/paths.h"
+#include "support/tiny_model.h"
+
+namespace kvasir::engine {
+namespace {
+
+using kvasir::test::cold_logits;
+using kvasir::test::EngineHost;
+using kvasir::test::LoadedModel;
+using kvasir::test::logits_of;
+using kvasir::test::open_with;
+using kvasir::test::same_bits;
+using kvasir::test::say;
+using kvasir::test::status_of;
+using kvasir::test::step_until_idle;
+using Tokens = std::vector<Token>;
+
+constexpr std::uint32_t kPage = 16;
+
+Tokens joined(const Tokens& a, const Tokens& b) {
+  Tokens all = a;
+  all.insert(all.end(), b.begin(), b.end());
+  return all;
+}
+
+class SharedBeginnings : public testing::Test {
+ protected:
+  [[nodiscard]] EngineHost host(std::uint64_t pool = 512) const {
+    return kvasir::test::make_engine(
+        model_,
+        {.pool = pool, .page_cells = kPage, .pass_tokens = 16, .logit_rows = 16, .share_prefixes = true});
+  }
+  [[nodiscard]] Tokens tokens(std::size_t count, std::uint64_t seed = 1) const {
+    return kvasir::test::random_tokens(model_.vocabulary(), count, seed);
+  }
+
+  // Prompts a new conversation, expects `reused` of its tokens to be found, and the bits of a cold run.
+  ConversationId expect_reused(const EngineHost& engine, const Tokens& all, std::uint64_t reused) const {
+    const ConversationId id = *engine->open();
+    const auto found = engine->prompt(id, all, LogitsWanted::kLast);
+    EXPECT_TRUE(found);
+    if (found) {
+      EXPECT_EQ(*found, reused);
+      EXPECT_EQ(engine->tokens(id)->size(), reused) << "what is found is committed at once";
+      EXPECT_EQ(*engine->queued(id), all.size() - reused);
+    }
+    step_until_idle(engine);
+    EXPECT_TRUE(std::ranges::equal(*engine->tokens(id), all));
+    EXPECT_TRUE(same_bits(logits_of(engine, id), cold_logits(model_, all)));
+    return id;
+  }
+
+  LoadedModel model_ = kvasir::test::load_file(kvasir::test::data_path("models/llama/model.gguf"));
+};
+
+TEST_F(SharedBeginnings, AreFoundInWholePagesWithoutAByteMoved) {
+  const EngineHost engine = host();
+  const Tokens system = tokens(50);
+  const ConversationId first = expect_reused(engine, joined(system, tokens(9, 2)), 0);
+  const ConversationId second = expect_reused(engine, joined(system, tokens(30, 3)), 48);
+  EXPECT_EQ(engine->holdings(second)->shared, 48U);
+  EXPECT_EQ(engine->holdings(first)->shared, 48U);
+  expect_reused(engine, joined(joined(system, tokens(9, 2)), tokens(1, 4)), 48);
+  EXPECT_EQ(engine->bytes_moved(), 0U);
+}
+
+TEST_F(SharedBeginnings, StopBeforeTheLastTokenWhoseLogitsAreWanted) {
+  const EngineHost engine = host();
+  const Tokens all = tokens(3 * kPage);
+  expect_reused(engine, all, 0);
+  expect_reused(engine, all, 2 * kPage);
+  expect_reused(engine, joined(all, tokens(1, 5)), 3 * kPage);
+  expect_reused(engine, Tokens(all.begin(), all.begin() + kPage), 0);
+  expect_reused(engine, Tokens(all.begin(), all.begin() + kPage + 1), kPage);
+}
+
+TEST_F(SharedBeginnings, EndAtTheFirstTokenThatDiffers) {
+  const EngineHost engine = host();
+  const Tokens all = tokens(5 * kPage);
+  expect_reused(engine, all, 0);
+  for (const std::size_t at : {0U, 15U, 16U, 33U, 79U}) {
+    Tokens other = all;
+    other[at] = (other[at] + 1) % static_cast<Token>(model_.vocabulary());
+    expect_reused(engine, other, std::min<std::uint64_t>(at / kPage * kPage, 4 * kPage));
+  }
+  // The same page behind another beginning is another page.
+  expect_reused(engine, joined(Tokens(all.begin() + kPage, all.end()), {1}), 0);
+}
+
+// K25: P and Q, then exactly P, then P and Q again: every time the logits of the last requested token.
+TEST_F(SharedBeginnings, GiveTheLogitsOfTheLastRequestedToken) {
+  const EngineHost engine = host();
+  const Tokens shorter = tokens(2 * kPage);
+  const Tokens longer = joined(shorter, tokens(20, 2));
+  ASSERT_TRUE(engine->close(expect_reused(engine, longer, 0)));
+  ASSERT_TRUE(engine->close(expect_reused(engine, shorter, kPage)));
+  ASSERT_TRUE(engine->close(expect_reused(engine, longer, 3 * kPage)));
+  const ConversationId id = expect_reused(engine, shorter, kPage);
+  EXPECT_EQ(*engine->prompt_to(id, longer), 2 * kPage);
+  step_until_idle(engine);
+  EXPECT_TRUE(same_bits(logits_of(engine, id), cold_logits(model_, longer)));
+  EXPECT_EQ(*engine->prompt_to(id, shorter), 2 * kPage - 1);
+  step_until_idle(engine);
+  EXPECT_TRUE(same_bits(logits_of(engine, id), cold_logits(model_, shorter)));
+}
+
+// What the index alone holds is free space: a prompt of the whole pool takes it.
+TEST_F(SharedBeginnings, OfClosedConversationsYieldToWhoeverNeedsTheRoom) {
+  const EngineHost engine = host(128);
+  const Tokens known = tokens(90);
+  ASSERT_TRUE(engine->close(expect_reused(engine, known, 0)));
+  EXPECT_EQ(engine->tokens_free(), 128U);
+  EXPECT_EQ(engine->space().evictable_cells, 80U);
+  ASSERT_TRUE(engine->close(expect_reused(engine, tokens(128, 2), 0)));
+  EXPECT_EQ(engine->tokens_free(), 128U);
+  expect_reused(engine, known, 0);
+}
+
+// K03: a unit of five passes that fails in the third, by the caller's will or for want of room, leaves
+// nothing to be found.
+TEST_F(SharedBeginnings, AreNeverTakenFromAStepThatFailed) {
+  const EngineHost engine = host(96);
+  const Tokens all = tokens(80);
+  const ConversationId id = open_with(engine, tokens(6, 9));
+  const std::vector<float> before = logits_of(engine, id);
+  ASSERT_TRUE(engine->prompt(id, all, LogitsWanted::kLast));
+  const std::uint64_t digest = *engine->digest();
+  const auto third = [](const JobView& view) { return view.pass == 2 ? Verdict::kCancel : Verdict::kGoOn; };
+  const auto stopped = engine->step({.whole_queue = true, .between_jobs = third});
+  ASSERT_EQ(stopped->outcome, Outcome::kCancelled);
+  EXPECT_EQ(stopped->passes, 3U);
+  EXPECT_EQ(*engine->digest(), digest);
+  ASSERT_TRUE(engine->prompt(id, tokens(20, 3), LogitsWanted::kLast));
+  const std::uint64_t longer = *engine->digest();
+  EXPECT_EQ(engine->step({.whole_queue = true}).error().code(), Outcome::kNoSpace);
+  EXPECT_EQ(*engine->digest(), longer);
+  ASSERT_TRUE(engine->clear_queue(id));
+  EXPECT_EQ(engine->tokens(id)->size(), 6U);
+  EXPECT_EQ(engine->tokens_free(), 90U);
+  EXPECT_TRUE(same_bits(logits_of(engine, id), before));
+
+  // The cancelled tokens are in no page of the index, neither behind the six nor by themselves.
+  ASSERT_TRUE(engine->close(id));
+  ASSERT_TRUE(engine->close(expect_reused(engine, joined(tokens(6, 9), all), 0)));
+  expect_reused(engine, all, 0);
+}
+
+TEST_F(SharedBeginnings, AreNeverTakenFromCellsThatMovedInTheirText) {
+  const EngineHost engine = host();
+  const Tokens all = tokens(100);
+  const ConversationId id = expect_reused(engine, all, 0);
+  ASSERT_TRUE(engine->shift_left(id, 20, 12));
+  const Tokens shifted(engine->tokens(id)->begin(), engine->tokens(id)->end());
+  say(engine, id, tokens(40, 7));
+  // One page lies before the edit; what follows was computed with other neighbours at other positions.
+  expect_reused(engine, joined(shifted, tokens(1, 8)), kPage);
+  expect_reused(engine, joined(all, tokens(1, 8)), 96);
+}
+
+// A conversation that was rewound is clean where it goes on, and blocks of what it took back stay true.
+TEST_F(SharedBeginnings, OutliveTheRewindOfWhoComputedThem) {
+  const EngineHost engine = host();
+  const Tokens all = tokens(70);
+  const ConversationId id = expect_reused(engine, all, 0);
+  ASSERT_TRUE(engine->rewind(id, 20));
+  const Tokens other = joined(Tokens(all.begin(), all.begin() + 20), tokens(50, 4));
+  say(engine, id, tokens(50, 4));
+  expect_reused(engine, joined(all, {2}), 64);
+  expect_reused(engine, joined(other, {2}), 64);
+}
+
+TEST_F(SharedBeginnings, AreFoundWhereCompactionAndSwapsHavePutThem) {
+  const EngineHost engine = host(256);
+  const Tokens known = tokens(64);
+  // Every second cell is taken while the beginning is computed, so it lies scattered.
+  const ConversationId filler = *engine->open();
+  ASSERT_TRUE(engine->fill(filler, Tokens(256)));
+  std::vector<pages::EditOperation> holes;
+  for (std::uint64_t i = 128; i-- > 0;) holes.push_back({pages::EditOperation::Kind::kRemove, 2 * i, 1, 0});
+  ASSERT_TRUE(engine->edit(filler, holes));
+  const ConversationId id = expect_reused(engine, known, 0);
+  EXPECT_GT(engine->holdings(id)->spans, 32U);
+  ASSERT_TRUE(engine->close(filler));
+  EXPECT_GT(*engine->compact(UINT64_MAX), 0U);
+  ASSERT_TRUE(engine->swap_cells(id, 3, 60));
+  ASSERT_TRUE(engine->close(id));
+  expect_reused(engine, joined(known, tokens(9, 2)), 64);
+}
+
+TEST_F(SharedBeginnings, AreLeftAloneByWhoAlreadyHoldsSomethingOrWantsEveryRow) {
+  const EngineHost engine = host();
+  const Tokens all = tokens(60);
+  expect_reused(engine, all, 0);
+  const ConversationId every = *engine->open();
+  EXPECT_EQ(*engine->prompt(every, all, LogitsWanted::kEvery), 0U) << "found tokens would have no rows";
+  step_until_idle(engine);
+  EXPECT_EQ(engine->take_logits(every)->size(), all.size() * model_.vocabulary());
+  const ConversationId begun = open_with(engine, tokens(3, 6));
+  EXPECT_EQ(*engine->prompt(begun, all, LogitsWanted::kLast), 0U);
+  step_until_idle(engine);
+  EXPECT_TRUE(same_bits(logits_of(engine, begun), cold_logits(model_, joined(tokens(3, 6), all))));
+}
+
+TEST_F(SharedBeginnings, AreNotTakenByAPromptThatIsRefused) {
+  const EngineHost engine = host();
+  const Tokens all = tokens(60);
+  expect_reused(engine, all, 0);
+  const ConversationId id = *engine->open();
+  const std::uint64_t before = *engine->digest();
+  Tokens bad = joined(all, {-1});
+  EXPECT_EQ(engine->prompt(id, bad, LogitsWanted::kLast).error().code(), Outcome::kInvalidArgument);
+  EXPECT_EQ(engine->prompt(id, Tokens(5000), LogitsWanted::kLast).error().code(), Outcome::kNoSpace);
+  EXPECT_EQ(*engine->digest(), before);
+  EXPECT_EQ(engine->tokens(id)->size(), 0U);
+}
+
+TEST_F(SharedBeginnings, AreNotSharedUnlessAsked) {
+  const EngineHost engine = kvasir::test::make_engine(model_, {.pool = 512, .page_cells = kPage});
+  const ConversationId first = open_with(engine, tokens(60));
+  const ConversationId second = *engine->open();
+  EXPECT_EQ(*engine->prompt(second, tokens(60), LogitsWanted::kLast), 0U);
+  step_until_idle(engine);
+  EXPECT_EQ(engine->holdings(first)->shared, 0U);
+  EXPECT_TRUE(same_bits(logits_of(engine, first), logits_of(engine, second)));
+}
+
+// Many conversations of few beginnings in a pool too small for all: whatever is found, given up and computed
+// anew, every answer is that of a cold run.
+TEST_F(SharedBeginnings, ComeAndGoUnderPressureWithoutABitChanged) {
+  const EngineHost engine = host(192);
+  std::uint64_t reused = 0;
+  for (std::uint64_t turn = 0; turn < 40; ++turn) {
+    const Tokens all = joined(tokens(20 + turn * 7 % 60, 100 + turn % 3), tokens(1 + turn % 5, 200 + turn));
+    const ConversationId id = *engine->open();
+    reused += *engine->prompt(id, all, LogitsWanted::kLast);
+    step_until_idle(engine);
+    ASSERT_TRUE(same_bits(logits_of(engine, id), cold_logits(model_, all))) << turn;
+    if (turn % 4 != 0) {
+      ASSERT_TRUE(engine->close(id));
+    } else {
+      ASSERT_TRUE(engine->rewind(id, 5));
+    }
+  }
+  EXPECT_GT(reused, 0U);
+}
+
+}  // namespace
+}  // namespace kvasir::engine
