@@ -8,4 +8,7 @@ namespace kvasir {
 // An index into a model's vocabulary, from 0. Negative values never name a token.
 using Token = std::int32_t;
 
+// What stands in the place of an embedding vector in a list of tokens.
+inline constexpr Token kEmbedded = -1;
+
 }  // namespace kvasir

@@ -140,10 +140,10 @@ class Generation {
       end(Finish::kContext);
       return {};
     }
-    KVASIR_TRY(engine_.prompt(conversation_, {&token, 1}, engine::LogitsWanted::kLast));
-    Status computed = step_until_computed();
+    const auto queued = engine_.prompt(conversation_, {&token, 1}, engine::LogitsWanted::kLast);
+    if (queued) return step_until_computed();
     // A pool smaller than the context ends a completion just as the context does.
-    if (computed || computed.error().code() != Outcome::kNoSpace) return computed;
+    if (queued.error().code() != Outcome::kNoSpace) return fail(queued.error());
     end(Finish::kPool);
     return {};
   }

@@ -64,7 +64,7 @@ Result<std::uint64_t> Engine::compact(std::uint64_t budget) {
     std::vector<pages::TableId> stay;
     if (step_open()) {
       for (const OpenStep::Line& line : open_step_->lines) {
-        stay.push_back(conversations_[static_cast<std::size_t>(line.id)].table);
+        stay.push_back(conversations_[line.index].table);
       }
     }
     std::uint64_t moved = 0;

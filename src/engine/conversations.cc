@@ -1,12 +1,15 @@
 // Calls on single conversations: prompts, forks and edits. Each takes full effect at once or none.
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
 
 #include "base/try.h"
 #include "base/within_memory.h"
 #include "engine/engine.h"
+#include "engine/open_step.h"
+#include "sample/sampler.h"
 
 namespace kvasir::engine {
 namespace {
@@ -23,47 +26,86 @@ void edit_tokens(std::vector<Token>& tokens, std::span<const EditOperation> oper
   }
 }
 
+// Tokens with room for those that are added, so that adding them cannot fail.
+void reserve_more(Queue& queue, const PromptItems& items) {
+  queue.tokens.reserve(queue.tokens.size() + items.tokens.size());
+  queue.every.reserve(queue.tokens.size() + items.tokens.size());
+  queue.vectors.reserve(queue.vectors.size() + items.vectors.size());
+}
+
+void append(Queue& queue, const PromptItems& items, LogitsWanted wanted) noexcept {
+  queue.tokens.insert(queue.tokens.end(), items.tokens.begin(), items.tokens.end());
+  queue.every.resize(queue.tokens.size(), wanted == LogitsWanted::kEvery ? 1 : 0);
+  queue.vectors.insert(queue.vectors.end(), items.vectors.begin(), items.vectors.end());
+}
+
 }  // namespace
 
-// `held` tokens are what the prompt is added to.
-Status Engine::check_prompt(const Conversation&, std::span<const Token> tokens, std::uint64_t held) const {
+void Queue::pop(std::uint64_t count, std::size_t vector_width) noexcept {
+  const auto end = static_cast<std::ptrdiff_t>(count);
+  const auto embedded = std::count(tokens.begin(), tokens.begin() + end, kEmbedded);
+  tokens.erase(tokens.begin(), tokens.begin() + end);
+  every.erase(every.begin(), every.begin() + end);
+  vectors.erase(vectors.begin(), vectors.begin() + embedded * static_cast<std::ptrdiff_t>(vector_width));
+}
+
+Status Engine::check_items(const PromptItems& items) const {
   const std::uint32_t vocabulary = model_->sizes().vocabulary;
-  for (const Token token : tokens) {
+  std::uint64_t embedded = 0;
+  for (const Token token : items.tokens) {
+    if (token == kEmbedded && !items.vectors.empty()) {
+      ++embedded;
+      continue;
+    }
     if (token >= 0 && static_cast<std::uint32_t>(token) < vocabulary) continue;
     return fail(
         Outcome::kInvalidArgument,
         "there is no token " + std::to_string(token) + ", the vocabulary has " + std::to_string(vocabulary),
         {.limit = vocabulary});
   }
-  const std::uint64_t room = options_.context - std::min(options_.context, held);
-  if (tokens.size() <= room) return {};
+  const std::uint64_t floats = embedded * model_->sizes().embedding;
+  if (floats != items.vectors.size()) {
+    return fail(Outcome::kInvalidArgument,
+                "an embedding vector of this model has " + std::to_string(model_->sizes().embedding) +
+                    " numbers; " + std::to_string(items.vectors.size()) + " are no whole vectors",
+                {.wanted = floats, .available = items.vectors.size()});
+  }
+  const auto bad = std::ranges::find_if(items.vectors, [](float value) { return !std::isfinite(value); });
+  if (bad == items.vectors.end()) return {};
+  return fail(Outcome::kInvalidArgument, "number " + std::to_string(bad - items.vectors.begin()) +
+                                             " of the embedding vectors is not finite");
+}
+
+// `held` tokens are what `more` are added to.
+Status Engine::check_length(const Conversation& conversation, std::uint64_t held, std::uint64_t more) const {
+  const std::uint64_t context = std::min(options_.context, conversation.settings.max_length);
+  const std::uint64_t limit = std::min(context, capacity_);
+  const std::uint64_t room = limit - std::min(limit, held);
+  if (more <= room) return {};
+  const bool by_pool = capacity_ < context;
   return fail(
       Outcome::kNoSpace,
-      "the conversation would be " + std::to_string(held + tokens.size()) + " tokens long, the context is " +
-          std::to_string(options_.context),
-      {.wanted = held + tokens.size(), .available = room, .limit = options_.context, .setting = "--ctx"});
+      "the conversation would be " + std::to_string(held + more) + " tokens long, " +
+          (by_pool ? "the whole pool holds " : "the context is ") + std::to_string(limit),
+      {.wanted = held + more, .available = room, .limit = limit, .setting = by_pool ? "--pool" : "--ctx"});
 }
 
 Result<std::uint64_t> Engine::prompt(ConversationId id, std::span<const Token> tokens, LogitsWanted wanted) {
+  return prompt_mixed(id, {tokens, {}}, wanted);
+}
+
+Result<std::uint64_t> Engine::prompt_mixed(ConversationId id, const PromptItems& items, LogitsWanted wanted) {
   return base::within_memory([&]() -> Result<std::uint64_t> {
-    KVASIR_ASSIGN(Conversation* const conversation, find_idle(id));
-    KVASIR_TRY(check_prompt(*conversation, tokens, conversation->tokens.size() + conversation->queue.size()));
-    std::uint64_t shared = 0;
-    conversation->queue.reserve(conversation->queue.size() + tokens.size());
-    conversation->every.reserve(conversation->queue.size() + tokens.size());
-    if (options_.share_prefixes && wanted == LogitsWanted::kLast && !tokens.empty() &&
-        conversation->tokens.empty() && conversation->queue.empty()) {
-      conversation->tokens.reserve(tokens.size());
-      // A hit stops before the last token: its logits are wanted.
-      KVASIR_ASSIGN(shared, store_->adopt(conversation->table, tokens, tokens.size() - 1, kNoSalt));
-    }
+    KVASIR_ASSIGN(Conversation* const conversation, find(id));
+    KVASIR_TRY(check_items(items));
+    KVASIR_TRY(check_length(*conversation, conversation->tokens.size() + conversation->queue.size(),
+                            items.tokens.size()));
+    reserve_more(conversation->queue, items);
     // Within what was reserved from here on.
-    conversation->tokens.insert(conversation->tokens.end(), tokens.begin(),
-                                tokens.begin() + static_cast<std::ptrdiff_t>(shared));
-    conversation->queue.insert(conversation->queue.end(),
-                               tokens.begin() + static_cast<std::ptrdiff_t>(shared), tokens.end());
-    conversation->every.resize(conversation->queue.size(), wanted == LogitsWanted::kEvery ? 1 : 0);
-    return shared;
+    if (conversation->queue.empty()) conversation->arrival = arrivals_++;
+    append(conversation->queue, items, wanted);
+    conversation->admitted = false;
+    return admit_if_possible(*conversation);
   });
 }
 
@@ -72,49 +114,133 @@ Result<std::uint64_t> Engine::prompt_to(ConversationId id, std::span<const Token
     KVASIR_ASSIGN(Conversation* const conversation, find_idle(id));
     if (tokens.empty())
       return fail(Outcome::kInvalidArgument, "a conversation cannot be prompted to nothing; rewind it to 0");
-    KVASIR_TRY(check_prompt(*conversation, tokens, 0));
+    KVASIR_TRY(check_items({tokens, {}}));
+    KVASIR_TRY(check_length(*conversation, 0, tokens.size()));
     const auto differs = std::ranges::mismatch(conversation->tokens, tokens).in1;
     std::uint64_t kept = static_cast<std::uint64_t>(differs - conversation->tokens.begin());
     if (conversation->tokens.size() == tokens.size() && kept == tokens.size() &&
         conversation->last_logits != nullptr) {
       conversation->queue.clear();
-      conversation->every.clear();
+      renew_promise(*conversation);
       return kept;
     }
     // The last token is computed, so that its logits come.
     kept = std::min<std::uint64_t>(kept, tokens.size() - 1);
-    conversation->queue.reserve(tokens.size());
-    conversation->every.reserve(tokens.size());
+    Queue queue;
+    reserve_more(queue, {tokens.subspan(kept), {}});
+    append(queue, {tokens.subspan(kept), {}}, LogitsWanted::kLast);
     KVASIR_TRY(rewind(id, kept));
-    conversation->queue.assign(tokens.begin() + static_cast<std::ptrdiff_t>(kept), tokens.end());
-    conversation->every.assign(conversation->queue.size(), 0);
-    return kept;
+    conversation->queue = std::move(queue);
+    conversation->arrival = arrivals_++;
+    conversation->admitted = false;
+    conversation->asked_index = false;
+    return kept + admit_if_possible(*conversation);
   });
 }
 
-Status Engine::clear_queue(ConversationId id) {
+Status Engine::refresh(ConversationId id) {
   return base::within_memory([&]() -> Status {
     KVASIR_ASSIGN(Conversation* const conversation, find_idle(id));
-    conversation->queue.clear();
-    conversation->every.clear();
+    if (conversation->last_logits != nullptr || !conversation->queue.empty()) return {};
+    if (conversation->tokens.empty())
+      return fail(Outcome::kNeedsPrompt, "the conversation is empty; prompt it");
+    const Token last = conversation->tokens.back();
+    if (last == kEmbedded)
+      return fail(Outcome::kUnsupported, "the last token is an embedding vector, which is not kept");
+    Queue queue;
+    reserve_more(queue, {{&last, 1}, {}});
+    append(queue, {{&last, 1}, {}}, LogitsWanted::kLast);
+    KVASIR_TRY(rewind(id, conversation->tokens.size() - 1));
+    conversation->queue = std::move(queue);
+    conversation->arrival = arrivals_++;
+    conversation->admitted = false;
+    admit_if_possible(*conversation);
     return {};
   });
 }
 
-Result<ConversationId> Engine::fork(ConversationId id) {
+Status Engine::cancel(ConversationId id) {
+  return base::within_memory([&]() -> Status {
+    KVASIR_ASSIGN(Conversation* const conversation, find(id));
+    end_generation(*conversation, nullptr);
+    conversation->queue.clear();
+    if (conversation->in_step) {
+      withdraw(*conversation);
+    } else {
+      renew_promise(*conversation);
+    }
+    return {};
+  });
+}
+
+void Engine::end_generation(Conversation& conversation, const Error* error) noexcept {
+  if (conversation.drawer == nullptr) return;
+  conversation.drawer->end(error);
+  conversation.drawer.reset();
+}
+
+Status Engine::generate(ConversationId id, std::shared_ptr<Drawer> drawer) {
+  return base::within_memory([&]() -> Status {
+    KVASIR_ASSIGN(Conversation* const conversation, find(id));
+    if (conversation->drawer != nullptr)
+      return fail(Outcome::kWrongState, "the conversation generates already; cancel that first");
+    if (!conversation->queue.empty()) {
+      conversation->drawer = std::move(drawer);
+      conversation->admitted = false;
+      admit_if_possible(*conversation);
+      return {};
+    }
+    if (conversation->last_logits == nullptr)
+      return fail(Outcome::kNeedsPrompt, "there are no logits to go on from; prompt or refresh first");
+    reserve_more(conversation->queue, {{&kEmbedded, 1}, {}});
+    const std::uint64_t length = conversation->tokens.size();
+    const std::uint64_t limit = std::min({options_.context, conversation->settings.max_length, capacity_});
+    KVASIR_ASSIGN(const Draw draw, drawer->draw(*conversation->last_logits, conversation->settings.seed,
+                                                conversation->accepted, limit - std::min(limit, length)));
+    drawer->publish();
+    if (draw.token) {
+      append(conversation->queue, {{&*draw.token, 1}, {}}, LogitsWanted::kLast);
+      conversation->arrival = arrivals_++;
+      conversation->admitted = false;
+    }
+    if (draw.goes_on) conversation->drawer = std::move(drawer);
+    if (draw.token) admit_if_possible(*conversation);
+    return {};
+  });
+}
+
+Result<ConversationId> Engine::fork(ConversationId id, bool keep_seed) {
   return base::within_memory([&]() -> Result<ConversationId> {
     KVASIR_TRY(find(id));
     const std::size_t index = new_slot();
-    const Conversation& parent = conversations_[static_cast<std::size_t>(id)];
-    Conversation child{.tokens = parent.tokens,
-                       .queue = parent.queue,
-                       .every = parent.every,
-                       .last_logits = parent.last_logits,
-                       .open = true};
-    KVASIR_ASSIGN(child.table, store_->fork(parent.table));
+    KVASIR_ASSIGN(const Conversation* const parent, find(id));
+    Conversation child;
+    child.life = Conversation::Life::kOpen;
+    child.generation = conversations_[index].generation;
+    child.settings = parent->settings;
+    child.tokens = parent->tokens;
+    child.accepted = parent->accepted;
+    child.first_embedded = parent->first_embedded;
+    child.last_logits = parent->last_logits;
+    child.kept = parent->kept;
+    child.queue = parent->queue;
+    child.arrival = arrivals_++;
+    // Different for each child, and the same whenever the same is done.
+    if (!keep_seed) {
+      const double draw =
+          sample::keyed_uniform(parent->settings.seed, child.arrival ^ (std::uint64_t{1} << 63));
+      child.settings.seed = static_cast<std::uint64_t>(draw * 0x1p53);
+    }
+    KVASIR_ASSIGN(child.table, store_->fork(parent->table));
     conversations_[index] = std::move(child);
-    return ConversationId{static_cast<std::uint32_t>(index)};
+    Conversation& made = conversations_[index];
+    if (!made.queue.empty()) admit_if_possible(made);
+    return id_of(made, index);
   });
+}
+
+void Engine::forget_rows_from(Conversation& conversation, std::uint64_t ordinal) noexcept {
+  std::erase_if(conversation.kept, [&](const KeptRow& kept) { return kept.ordinal >= ordinal; });
 }
 
 Status Engine::edit(ConversationId id, std::span<const EditOperation> operations) {
@@ -125,7 +251,23 @@ Status Engine::edit(ConversationId id, std::span<const EditOperation> operations
     edit_tokens(tokens, operations);
     // Nothing fails from here on.
     for (const pages::RotateCells& job : ticket.jobs()) rotate(job);
-    if (ticket.first_changed() < conversation->tokens.size()) conversation->last_logits.reset();
+    const std::uint64_t first = ticket.first_changed();
+    if (first < conversation->tokens.size()) {
+      forget_rows_from(*conversation, first);
+      conversation->last_logits.reset();
+      // Where all behind the change is gone, the last row may be among those that were kept.
+      if (tokens.size() == first && !conversation->kept.empty() &&
+          conversation->kept.back().ordinal + 1 == first) {
+        conversation->last_logits = conversation->kept.back().row;
+      }
+    }
+    const auto vector = std::ranges::find(tokens, kEmbedded);
+    if (vector != tokens.end()) {
+      conversation->first_embedded = std::min<std::uint64_t>(
+          conversation->first_embedded, static_cast<std::uint64_t>(vector - tokens.begin()));
+    } else {
+      conversation->first_embedded = UINT64_MAX;
+    }
     conversation->tokens.swap(tokens);
     ticket.commit();
     return {};
@@ -168,7 +310,9 @@ Status Engine::shift_left(ConversationId id, std::uint64_t keep, std::uint64_t c
 Status Engine::fill(ConversationId id, std::span<const Token> tokens) {
   return base::within_memory([&]() -> Status {
     KVASIR_ASSIGN(Conversation* const conversation, find_idle(id));
-    KVASIR_TRY(check_prompt(*conversation, tokens, conversation->tokens.size() + conversation->queue.size()));
+    KVASIR_TRY(check_items({tokens, {}}));
+    KVASIR_TRY(
+        check_length(*conversation, conversation->tokens.size() + conversation->queue.size(), tokens.size()));
     if (tokens.empty()) return {};
     const pages::Growth growth{conversation->table, tokens.size()};
     KVASIR_ASSIGN(pages::Ticket ticket, store_->begin({&growth, 1}));
@@ -176,13 +320,6 @@ Status Engine::fill(ConversationId id, std::span<const Token> tokens) {
     ticket.commit({&growth.count, 1});
     conversation->last_logits.reset();
     return {};
-  });
-}
-
-Result<pages::Holdings> Engine::holdings(ConversationId id) const {
-  return base::within_memory([&]() -> Result<pages::Holdings> {
-    KVASIR_ASSIGN(const Conversation* const conversation, find(id));
-    return store_->holdings(conversation->table);
   });
 }
 

@@ -37,13 +37,18 @@ Result<std::uint64_t> Engine::digest() const {
     digest.number(store_->tokens_free());
     for (std::size_t index = 0; index < conversations_.size(); ++index) {
       const Conversation& conversation = conversations_[index];
-      if (!conversation.open) continue;
-      digest.number(index);
+      if (!conversation.open()) continue;
+      digest.number(static_cast<std::uint64_t>(id_of(conversation, index)));
       digest.array(conversation.tokens);
-      digest.array(conversation.queue);
-      digest.array(conversation.every);
+      digest.array(conversation.queue.tokens);
+      digest.array(conversation.queue.every);
+      digest.array(conversation.queue.vectors);
+      digest.number(conversation.settings.seed);
       digest.array(conversation.last_logits != nullptr ? *conversation.last_logits : Row());
-      digest.array(conversation.every_logit);
+      for (const KeptRow& kept : conversation.kept) {
+        digest.number(kept.ordinal);
+        digest.array(*kept.row);
+      }
       for (std::size_t group = 0; group < store_->group_count(); ++group) {
         for (const pages::Run& run : store_->runs(conversation.table, group))
           append_run(group, run, digest.bytes());

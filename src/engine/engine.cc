@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/checked.h"
-#include "base/clock.h"
 #include "base/try.h"
 #include "base/within_memory.h"
 #include "engine/open_step.h"
@@ -44,18 +43,23 @@ Result<std::uint32_t> frames_for(const model::Network& network, std::uint64_t to
 }  // namespace
 
 Engine::Engine(std::shared_ptr<const model::Model> model, parallel::ThreadPool& pool,
-               const EngineOptions& options)
-    : model_(std::move(model)), pool_(&pool), options_(options) {}
+               const EngineOptions& options, const base::Clock& clock)
+    : model_(std::move(model)),
+      pool_(&pool),
+      options_(options),
+      clock_(&clock),
+      rows_(model_->sizes().vocabulary) {}
 
 Engine::~Engine() {
   abandon_step();
 }
 
 Result<std::unique_ptr<Engine>> Engine::create(std::shared_ptr<const model::Model> model,
-                                               parallel::ThreadPool& pool, const EngineOptions& options) {
+                                               parallel::ThreadPool& pool, const EngineOptions& options,
+                                               const base::Clock& clock) {
   return base::within_memory([&]() -> Result<std::unique_ptr<Engine>> {
     KVASIR_TRY(check(options));
-    std::unique_ptr<Engine> engine(new Engine(std::move(model), pool, options));
+    std::unique_ptr<Engine> engine(new Engine(std::move(model), pool, options, clock));
     const model::Network& network = engine->model_->network();
     KVASIR_ASSIGN(const std::uint32_t frames, frames_for(network, options.pool, options.page_cells));
     pages::StoreSpec spec{options.page_cells, frames, {}};
@@ -69,136 +73,88 @@ Result<std::unique_ptr<Engine>> Engine::create(std::shared_ptr<const model::Mode
     const model::PassLimits limits{options.pass_tokens, std::min(options.logit_rows, options.pass_tokens)};
     engine->options_.logit_rows = limits.logit_rows;
     KVASIR_ASSIGN(engine->workspace_, model::Workspace::create(*engine->model_, limits));
-    engine->forward_.emplace(*engine->model_, engine->arena_, *engine->store_, pool, engine->workspace_);
+    engine->forward_ = std::make_unique<model::Forward>(*engine->model_, engine->arena_, *engine->store_,
+                                                        pool, engine->workspace_);
+    engine->capacity_ = engine->store_->tokens_free();
     return engine;
   });
 }
 
-Result<const Engine::Conversation*> Engine::find(ConversationId id) const {
-  const auto index = static_cast<std::size_t>(id);
-  if (index >= conversations_.size() || !conversations_[index].open) {
-    return fail(Outcome::kNotFound, "there is no conversation " + std::to_string(index));
+Result<std::size_t> Engine::index_of(ConversationId id) const {
+  const auto number = static_cast<std::uint64_t>(id);
+  const std::uint64_t index = number & UINT32_MAX;
+  if (index >= conversations_.size() || !conversations_[index].open() ||
+      conversations_[index].generation != number >> 32) {
+    return fail(Outcome::kNotFound, "there is no conversation " + std::to_string(number));
   }
+  return static_cast<std::size_t>(index);
+}
+
+Result<const Conversation*> Engine::find(ConversationId id) const {
+  KVASIR_ASSIGN(const std::size_t index, index_of(id));
   return &conversations_[index];
 }
 
-Result<Engine::Conversation*> Engine::find(ConversationId id) {
-  KVASIR_ASSIGN(const Conversation* const found, std::as_const(*this).find(id));
-  return const_cast<Conversation*>(found);
+Result<Conversation*> Engine::find(ConversationId id) {
+  KVASIR_ASSIGN(const std::size_t index, index_of(id));
+  return &conversations_[index];
 }
 
-Result<Engine::Conversation*> Engine::find_idle(ConversationId id) {
+Result<Conversation*> Engine::find_idle(ConversationId id) {
   KVASIR_ASSIGN(Conversation* const found, find(id));
   if (found->in_step) {
-    return fail(Outcome::kBusy, "conversation " + std::to_string(static_cast<std::size_t>(id)) +
+    return fail(Outcome::kBusy, "conversation " + std::to_string(static_cast<std::uint64_t>(id)) +
                                     " is part of an open step; finish or abandon the step first");
   }
   return found;
 }
 
 std::size_t Engine::new_slot() {
-  const auto free = std::ranges::find(conversations_, false, &Conversation::open);
+  const auto free = std::ranges::find(conversations_, Conversation::Life::kFree, &Conversation::life);
   const auto index = static_cast<std::size_t>(free - conversations_.begin());
   if (free == conversations_.end()) conversations_.emplace_back();
   return index;
 }
 
-Result<ConversationId> Engine::open() {
+// The slot's next conversation has another id.
+void Engine::free_slot(Conversation& conversation) noexcept {
+  const std::uint32_t next = conversation.generation + 1;
+  conversation = Conversation();
+  conversation.generation = next;
+}
+
+Result<ConversationId> Engine::open(const ConversationSettings& settings) {
   return base::within_memory([&]() -> Result<ConversationId> {
     const std::size_t index = new_slot();
     KVASIR_ASSIGN(const pages::TableId table, store_->open());
-    conversations_[index] = Conversation{.table = table, .open = true};
-    return ConversationId{static_cast<std::uint32_t>(index)};
+    Conversation& conversation = conversations_[index];
+    conversation.life = Conversation::Life::kOpen;
+    conversation.table = table;
+    conversation.settings = settings;
+    return id_of(conversation, index);
   });
 }
 
 Status Engine::close(ConversationId id) {
   return base::within_memory([&]() -> Status {
-    KVASIR_ASSIGN(Conversation* const conversation, find_idle(id));
+    KVASIR_ASSIGN(Conversation* const conversation, find(id));
+    end_generation(*conversation, nullptr);
+    if (conversation->in_step) {
+      withdraw(*conversation);
+      conversation->life = Conversation::Life::kClosing;
+      return {};
+    }
     store_->close(conversation->table);
-    *conversation = Conversation{};
+    free_slot(*conversation);
     return {};
   });
 }
 
-Result<StepReport> Engine::step(const StepOptions& options) {
-  StepReport report;
-  try {
-    if (!step_open()) {
-      const std::int64_t start = base::system_clock().now_ns();
-      KVASIR_ASSIGN(const bool any, begin_step(options));
-      report.plan_ns = base::system_clock().now_ns() - start;
-      if (!any) return report;
-    }
-    if (const Status ran = run_passes(options, report); !ran) {
-      abandon_step();
-      return fail(ran.error());
-    }
-    return report;
-  } catch (const std::bad_alloc&) {
-    abandon_step();
-    return fail(Outcome::kOutOfMemory, "out of memory");
-  }
-}
-
-void Engine::abandon_step() noexcept {
-  if (!step_open()) return;
-  for (const OpenStep::Line& line : open_step_->lines)
-    conversations_[static_cast<std::size_t>(line.id)].in_step = false;
-  open_step_.reset();
-}
-
-Status Engine::run_passes(const StepOptions& options, StepReport& report) {
-  OpenStep& step = *open_step_;
-  // Of the whole step, also where it is continued here.
-  for (const std::vector<OpenStep::Piece>& pieces : step.passes) {
-    report.shared_passes.emplace_back();
-    for (const OpenStep::Piece& piece : pieces)
-      report.shared_passes.back().push_back(step.lines[piece.line].id);
-  }
-  while (step.pass < step.passes.size()) {
-    if (!step.pass_started) {
-      KVASIR_TRY(forward_->start(build_pass(step)));
-      step.pass_started = true;
-    }
-    KVASIR_TRY(run_jobs(options, report));
-    if (report.outcome != Outcome::kDone) return {};
-    collect_logits(step);
-    ++step.pass;
-    step.pass_started = false;
-  }
-  report.passes = static_cast<std::uint32_t>(step.passes.size());
-  const std::int64_t start = base::system_clock().now_ns();
-  commit_step(report);
-  report.commit_ns = base::system_clock().now_ns() - start;
-  return {};
-}
-
-// Runs the pass at hand to its end (report.outcome is then kDone) or until the caller suspends or cancels the
-// step.
-Status Engine::run_jobs(const StepOptions& options, StepReport& report) {
-  OpenStep& step = *open_step_;
-  while (!forward_->done()) {
-    KVASIR_TRY(forward_->advance());
-    if (!options.between_jobs || forward_->done()) continue;
-    const model::PassProgress progress = forward_->progress();
-    const JobView view{static_cast<std::uint32_t>(step.pass), static_cast<std::uint32_t>(step.passes.size()),
-                       progress};
-    const Verdict verdict = options.between_jobs(view);
-    if (verdict == Verdict::kGoOn) continue;
-    report.passes = static_cast<std::uint32_t>(step.pass + 1);
-    report.outcome = Outcome::kSuspended;
-    if (verdict == Verdict::kCancel) {
-      report.layers_undone = step.pass * std::uint64_t{progress.layers} + progress.layer;
-      report.outcome = Outcome::kCancelled;
-      const std::int64_t start = base::system_clock().now_ns();
-      abandon_step();
-      report.rollback_ns = base::system_clock().now_ns() - start;
-    }
-    return {};
-  }
-  report.outcome = Outcome::kDone;
-  return {};
+Result<ConversationSettings*> Engine::settings(ConversationId id) {
+  return base::within_memory([&]() -> Result<ConversationSettings*> {
+    KVASIR_ASSIGN(Conversation* const conversation, find(id));
+    return &conversation->settings;
+  });
 }
 
 Result<std::span<const Token>> Engine::tokens(ConversationId id) const {
@@ -216,20 +172,42 @@ Result<std::uint64_t> Engine::queued(ConversationId id) const {
 }
 
 Result<std::span<const float>> Engine::last_logits(ConversationId id) const {
-  return base::within_memory([&]() -> Result<std::span<const float>> {
+  KVASIR_ASSIGN(const std::shared_ptr<const Row> row, this->row(id, 0));
+  return std::span<const float>(*row);  // the conversation holds it too
+}
+
+Result<std::shared_ptr<const Row>> Engine::row(ConversationId id, std::uint64_t back) const {
+  return base::within_memory([&]() -> Result<std::shared_ptr<const Row>> {
     KVASIR_ASSIGN(const Conversation* const conversation, find(id));
-    if (conversation->last_logits == nullptr || !conversation->queue.empty()) {
-      return fail(Outcome::kNeedsPrompt,
-                  "there are no logits for the last token; prompt the conversation and step");
-    }
-    return std::span<const float>(*conversation->last_logits);
+    const auto none = [](const std::string& what) { return fail(Outcome::kNeedsPrompt, what); };
+    if (!conversation->queue.empty())
+      return none("there are no logits for the last token yet; step, or cancel what is queued");
+    if (back == 0 && conversation->last_logits != nullptr) return conversation->last_logits;
+    if (back >= conversation->tokens.size() || back == 0)
+      return none("there are no logits for the last token; prompt the conversation and step");
+    const std::uint64_t ordinal = conversation->tokens.size() - 1 - back;
+    const auto kept = std::ranges::find(conversation->kept, ordinal, &KeptRow::ordinal);
+    if (kept == conversation->kept.end())
+      return none("the logits of that token were not kept; prompt it with every logit wanted");
+    return kept->row;
   });
 }
 
 Result<std::vector<float>> Engine::take_logits(ConversationId id) {
   return base::within_memory([&]() -> Result<std::vector<float>> {
     KVASIR_ASSIGN(Conversation* const conversation, find_idle(id));
-    return std::exchange(conversation->every_logit, {});
+    std::vector<float> all;
+    all.reserve(conversation->kept.size() * model_->sizes().vocabulary);
+    for (const KeptRow& kept : conversation->kept) all.insert(all.end(), kept.row->begin(), kept.row->end());
+    conversation->kept.clear();
+    return all;
+  });
+}
+
+Result<pages::Holdings> Engine::holdings(ConversationId id) const {
+  return base::within_memory([&]() -> Result<pages::Holdings> {
+    KVASIR_ASSIGN(const Conversation* const conversation, find(id));
+    return store_->holdings(conversation->table);
   });
 }
 

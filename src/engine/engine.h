@@ -4,10 +4,17 @@
 // none at all: if it fails or is cancelled, every conversation is what it was before and its tokens are still
 // queued. A step that its caller suspends stays open; the next one continues it.
 //
+// What is queued is admitted first: its whole need is promised, before its first piece is computed. Who finds
+// no room waits, and nobody else does.
+//
 // Invariants (docs/invariants.md)
 //   E1  A conversation's cells are its committed tokens, no more, no fewer.
 //   E2  Until commit a step shows nowhere: tokens, queues, logits and free cells are those from before it.
 //   E3  Everything that commit needs is allocated before the first pass.
+//   E4  A conversation in an open step is admitted: the ticket takes no cell that was not promised to it.
+//   E5  A conversation taken out of an open step keeps its cells of the ticket until the step ends, so that
+//   no
+//       job writes a cell that another holds.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +24,13 @@
 #include <span>
 #include <vector>
 
+#include "base/clock.h"
+#include "engine/conversation.h"
+#include "engine/cost_model.h"
 #include "engine/planner.h"
+#include "engine/row_pool.h"
 #include "kv/arena.h"
+#include "kvasir/report.h"
 #include "kvasir/result.h"
 #include "kvasir/token.h"
 #include "model/forward.h"
@@ -28,7 +40,7 @@
 
 namespace kvasir::engine {
 
-enum class ConversationId : std::uint32_t {};
+using kvasir::ConversationId;
 
 // Sizes of an engine, all in tokens.
 struct EngineOptions {
@@ -44,7 +56,13 @@ struct EngineOptions {
 // Of which queued tokens a prompt wants logits.
 enum class LogitsWanted : std::uint8_t { kLast, kEvery };
 
-// Asked between two jobs.
+// Tokens and, where they are kEmbedded, vectors of the model's embedding size, one behind the other.
+struct PromptItems {
+  std::span<const Token> tokens;
+  std::span<const float> vectors;
+};
+
+// Asked between two jobs. It must not call step() or abandon_step(): kBusy and nothing happen.
 enum class Verdict : std::uint8_t {
   kGoOn,
   kSuspend,  // leave the step open and return kSuspended
@@ -61,6 +79,11 @@ struct JobView {
 struct StepOptions {
   bool whole_queue = false;  // everything queued as one unit; else one pass
   std::function<Verdict(const JobView&)> between_jobs;
+  std::uint64_t tokens = UINT64_MAX;    // most in a pass
+  std::optional<std::int64_t> time_ns;  // for which the passes with generation are cut to size
+  // How many of a conversation's tokens of this step are accepted, asked when their logits are there and
+  // before anything is committed; the rest are dropped. Nothing accepts all. For speculative decoding.
+  std::function<std::uint64_t(ConversationId, std::span<const KeptRow>)> accept;
 };
 
 // What a step did.
@@ -75,45 +98,60 @@ struct StepReport {
   std::int64_t rollback_ns = 0;  // undoing a cancelled one
   // The conversations of each pass, for tests and reports of who shared one.
   std::vector<std::vector<ConversationId>> shared_passes;
+  std::vector<ConversationReport> conversations;  // those of the step
 };
 
-// Not thread-safe.
+// Not thread-safe but for run_job(), which may run beside any call that does not say otherwise.
 class Engine {
  public:
   // kInvalidArgument names the option, kOutOfMemory the bytes.
-  [[nodiscard]] static Result<std::unique_ptr<Engine>> create(std::shared_ptr<const model::Model> model,
-                                                              parallel::ThreadPool& pool,
-                                                              const EngineOptions& options);
+  [[nodiscard]] static Result<std::unique_ptr<Engine>> create(
+      std::shared_ptr<const model::Model> model, parallel::ThreadPool& pool, const EngineOptions& options,
+      const base::Clock& clock = base::system_clock());
   ~Engine();
 
   // A new conversation that holds nothing. kOutOfMemory.
-  [[nodiscard]] Result<ConversationId> open();
+  [[nodiscard]] Result<ConversationId> open(const ConversationSettings& settings = {});
 
-  // Ends a conversation and gives its cells back. kNotFound; kBusy while it is part of an open step.
+  // Ends a conversation and gives its cells back; where it is part of an open step, at the step's end (E5).
+  // kNotFound.
   [[nodiscard]] Status close(ConversationId id);
 
-  // Queues tokens; answers how many of them an empty conversation took from the prefix index, which are
-  // committed at once. kNotFound; kInvalidArgument names a token outside the vocabulary; kNoSpace where the
-  // conversation would outgrow the context, with the numbers; kBusy while it is part of an open step;
-  // kOutOfMemory. On error nothing is queued.
+  // Queues tokens and vectors; answers how many of them an empty conversation took from the prefix index,
+  // which are committed at once. kNotFound; kInvalidArgument names a token outside the vocabulary, a number
+  // that is not finite, or too few or too many vectors; kNoSpace where the conversation would outgrow the
+  // context or the pool, with the numbers; kOutOfMemory. On error nothing is queued.
   Result<std::uint64_t> prompt(ConversationId id, std::span<const Token> tokens, LogitsWanted wanted);
+  Result<std::uint64_t> prompt_mixed(ConversationId id, const PromptItems& items, LogitsWanted wanted);
 
   // Makes the conversation hold exactly `tokens`: rewinds to the longest common beginning, queues the rest
   // (at least the last token, so that its logits come), and answers how many were kept. Errors as prompt()
   // and edit(); on error nothing has changed.
   Result<std::uint64_t> prompt_to(ConversationId id, std::span<const Token> tokens);
 
-  // Takes back everything queued. kNotFound; kBusy while it is part of an open step.
-  [[nodiscard]] Status clear_queue(ConversationId id);
+  // Queues the last token again where its logits are missing. kNotFound; kNeedsPrompt where there is no
+  // token, kUnsupported where it is a vector; errors as edit().
+  [[nodiscard]] Status refresh(ConversationId id);
+
+  // Takes back everything queued, ends its generation, and takes the conversation out of an open step.
+  // kNotFound.
+  [[nodiscard]] Status cancel(ConversationId id);
+
+  // From the next draw on `drawer` draws a token whenever nothing else is queued, and the conversation goes
+  // on with it. The first is drawn at once where the logits are there. kNotFound; kNeedsPrompt where there is
+  // nothing to go on from; kWrongState while another generation goes on; kOutOfMemory, and what draw()
+  // answers.
+  [[nodiscard]] Status generate(ConversationId id, std::shared_ptr<Drawer> drawer);
 
   // A new conversation with the same committed tokens, whose cells both hold from now on, the same queue and
   // the same last logits. Nothing is copied in the cache. Also while the parent is part of an open step: the
-  // child is what is committed. kNotFound, kOutOfMemory.
-  [[nodiscard]] Result<ConversationId> fork(ConversationId id);
+  // child is what is committed. Its seed is its own. kNotFound, kOutOfMemory.
+  [[nodiscard]] Result<ConversationId> fork(ConversationId id, bool keep_seed = false);
 
   // Applies the operations one after another, all or none. Afterwards the conversation has no last logits, if
-  // anything changed. kNotFound; kBusy while it is part of an open step; kInvalidArgument, kNoSpace,
-  // kOutOfMemory as pages::PageStore::begin_edit. On error nothing has changed.
+  // anything changed. kNotFound; kBusy while it is part of an open step; kInvalidArgument, kUnsupported,
+  // kNoSpace, kOutOfMemory as pages::PageStore::begin_edit. On error nothing has changed. Must not run beside
+  // a job where it divides.
   [[nodiscard]] Status edit(ConversationId id, std::span<const pages::EditOperation> operations);
 
   // Short forms of edit(). Rewind keeps the first `length` tokens. Shift drops `count` tokens after the first
@@ -127,76 +165,137 @@ class Engine {
 
   // Moves cells so that conversations lie in fewer spans, until nothing is worth moving or about `budget`
   // cells have moved; answers how many. Conversations of an open step stay where they are. kOutOfMemory, with
-  // what has moved moved.
+  // what has moved moved. Must not run beside a job.
   [[nodiscard]] Result<std::uint64_t> compact(std::uint64_t budget);
 
   // Commits `tokens` whose cells hold no meaning, without computing: to measure at a depth, or to fill a
   // pool. Errors as prompt() and step().
   [[nodiscard]] Status fill(ConversationId id, std::span<const Token> tokens);
 
-  // One step, or the continuation of an open one. kNoSpace and kOutOfMemory leave everything as it was. A
-  // report says what happened otherwise.
+  // Promises that so many more tokens will fit, in place of what was reserved before. kNotFound; kNoSpace
+  // with the numbers; kOutOfMemory.
+  [[nodiscard]] Status reserve(ConversationId id, std::uint64_t tokens);
+  [[nodiscard]] bool fits(ConversationId id, std::uint64_t tokens) const noexcept;
+
+  // One step, or the continuation of an open one, from its plan to its end. kNoSpace where something is
+  // queued and none of it finds room, with the numbers of the first; kBusy from within between_jobs;
+  // kOutOfMemory. All leave everything as it was. A report says what happened otherwise.
   [[nodiscard]] Result<StepReport> step(const StepOptions& options = {});
+
+  // The same in parts, for whoever lets others in between them: begin_step(), then start_pass(), run_job()
+  // until it answers true and end_pass() for each pass, then draw() and commit_step(); all but run_job() and
+  // draw() with others kept out.
+  //
+  // Plans and reserves; false where nothing is to be done. kNoSpace and kOutOfMemory as step().
+  [[nodiscard]] Result<bool> begin_step(const StepOptions& options);
+  [[nodiscard]] bool step_open() const noexcept { return open_step_ != nullptr; }
+  // Whether a pass is under way, and whether all passes are done.
+  [[nodiscard]] bool pass_open() const noexcept;
+  [[nodiscard]] bool passes_done() const noexcept;
+  // Whether all its conversations were taken out.
+  [[nodiscard]] bool step_is_vain() const noexcept;
+  // False where nothing of the pass is wanted any more: it is then skipped.
+  [[nodiscard]] Result<bool> start_pass();
+  // Whether the pass is finished. kOutOfMemory: the step must be abandoned. May run beside other calls.
+  [[nodiscard]] Result<bool> run_job();
+  void end_pass() noexcept;
+  // Draws for those that generate; what fails takes its conversation out. May run beside other calls.
+  void draw() noexcept;
+  void commit_step(const StepOptions& options, StepReport& report) noexcept;
+  [[nodiscard]] JobView view() const noexcept;
+  // Places in `report` for who shares which pass and for what becomes of whom, which commit_step() fills in.
+  // Throws std::bad_alloc.
+  void prepare_report(StepReport& report) const;
 
   // Undoes an open step, if there is one.
   void abandon_step() noexcept;
-  [[nodiscard]] bool step_open() const noexcept { return open_step_ != nullptr; }
 
   // Committed state. kNotFound. Spans are valid until the next call that is not const.
   [[nodiscard]] Result<std::span<const Token>> tokens(ConversationId id) const;
   [[nodiscard]] Result<std::uint64_t> queued(ConversationId id) const;
+  // As it is. kNotFound.
+  [[nodiscard]] Result<const Conversation*> look(ConversationId id) const { return find(id); }
+  [[nodiscard]] Result<ConversationSettings*> settings(ConversationId id);
+  // All of them, those that are not open too.
+  [[nodiscard]] std::span<const Conversation> conversations() const noexcept { return conversations_; }
+  [[nodiscard]] static ConversationId id_of(const Conversation& conversation, std::size_t index) noexcept {
+    return ConversationId{(std::uint64_t{conversation.generation} << 32) | index};
+  }
 
   // The logits of the last committed token. kNeedsPrompt where there are none.
   [[nodiscard]] Result<std::span<const float>> last_logits(ConversationId id) const;
 
+  // The row of the last token but `back`. kNeedsPrompt where there is none, or something is queued.
+  [[nodiscard]] Result<std::shared_ptr<const Row>> row(ConversationId id, std::uint64_t back) const;
+
   // Rows that prompts with LogitsWanted::kEvery have gathered since the last take, one behind the other.
+  // kNotFound; kBusy while it is part of an open step.
   [[nodiscard]] Result<std::vector<float>> take_logits(ConversationId id);
 
+  // The longest prompt that a new conversation could take now as one unit, and that an empty pool could.
   [[nodiscard]] std::uint64_t tokens_free() const noexcept { return store_->tokens_free(); }
+  [[nodiscard]] std::uint64_t capacity() const noexcept { return capacity_; }
   // Bytes of K and V that copy jobs have moved since the engine was made; passes store theirs uncounted.
   [[nodiscard]] std::uint64_t bytes_moved() const noexcept { return bytes_moved_; }
   [[nodiscard]] pages::SpaceReport space() const noexcept { return store_->space(); }
+  [[nodiscard]] const pages::PrefixCounters& prefix_counters() const noexcept {
+    return store_->prefix_counters();
+  }
   [[nodiscard]] Result<pages::Holdings> holdings(ConversationId id) const;
   [[nodiscard]] const model::Model& model() const noexcept { return *model_; }
   [[nodiscard]] const EngineOptions& options() const noexcept { return options_; }
 
-  // A hash of all that P1 protects: tokens, positions, cell contents, queues, logits and free cells; where
-  // cells lie does not enter.
+  // A hash of all that P1 protects: tokens, positions, cell contents, queues, logits, draws and free cells;
+  // where cells lie does not enter.
   [[nodiscard]] Result<std::uint64_t> digest() const;
 
  private:
-  using Row = std::vector<float>;
-  static constexpr std::uint64_t kNoSalt = 0;  // beginnings are shared by all conversations
-
-  struct Conversation {
-    pages::TableId table{};
-    std::vector<Token> tokens;
-    std::vector<Token> queue;
-    std::vector<std::uint8_t> every;  // [queue]: whether the token's logits are wanted wherever it stands
-    std::shared_ptr<const Row> last_logits;  // immutable, shared by forks; null where there are none
-    std::vector<float> every_logit;
-    bool open = false;
-    bool in_step = false;
-  };
   struct OpenStep;
 
-  Engine(std::shared_ptr<const model::Model> model, parallel::ThreadPool& pool, const EngineOptions& options);
+  Engine(std::shared_ptr<const model::Model> model, parallel::ThreadPool& pool, const EngineOptions& options,
+         const base::Clock& clock);
 
+  [[nodiscard]] Result<std::size_t> index_of(ConversationId id) const;
   [[nodiscard]] Result<Conversation*> find(ConversationId id);
   [[nodiscard]] Result<const Conversation*> find(ConversationId id) const;
   [[nodiscard]] Result<Conversation*> find_idle(ConversationId id);
-
-  [[nodiscard]] Result<bool> begin_step(const StepOptions& options);
-  void prepare_deliveries(OpenStep& step);
-  [[nodiscard]] Status check_prompt(const Conversation& conversation, std::span<const Token> tokens,
-                                    std::uint64_t held) const;
   [[nodiscard]] std::size_t new_slot();
-  [[nodiscard]] model::Pass build_pass(const OpenStep& step) const;
+  void free_slot(Conversation& conversation) noexcept;
+
+  // Prompts.
+  [[nodiscard]] Status check_items(const PromptItems& items) const;
+  [[nodiscard]] Status check_length(const Conversation& conversation, std::uint64_t held,
+                                    std::uint64_t more) const;
+  void end_generation(Conversation& conversation, const Error* error) noexcept;
+  void withdraw(Conversation& conversation) noexcept;
+  void forget_rows_from(Conversation& conversation, std::uint64_t ordinal) noexcept;
+
+  // Admission (admission.cc).
+  [[nodiscard]] bool wants_room(const Conversation& conversation) const noexcept;
+  [[nodiscard]] bool runs(const Conversation& conversation) const noexcept;
+  [[nodiscard]] std::uint64_t need_of(const Conversation& conversation) const noexcept;
+  [[nodiscard]] bool twin_is_computed(const Conversation& conversation) const;
+  [[nodiscard]] Result<std::uint64_t> take_known_beginning(Conversation& conversation);
+  [[nodiscard]] Status admit(Conversation& conversation);
+  std::uint64_t admit_if_possible(Conversation& conversation) noexcept;
+  void admit_those_that_wait();
+  void renew_promise(Conversation& conversation) noexcept;
+  [[nodiscard]] const Error* first_shortage() const noexcept;
+
+  // Steps (open_step.cc).
+  void prepare_deliveries(OpenStep& step);
+  [[nodiscard]] model::Pass build_pass(OpenStep& step) const;
   [[nodiscard]] Status run_passes(const StepOptions& options, StepReport& report);
   [[nodiscard]] Status run_jobs(const StepOptions& options, StepReport& report);
-  void collect_logits(OpenStep& step) noexcept;
-  void commit_step(StepReport& report) noexcept;
+  void prepare_draws() noexcept;
+  [[nodiscard]] std::uint64_t room_of(const Conversation& conversation) const noexcept;
+  void accept_some(const StepOptions& options) noexcept;
+  void commit_line(std::size_t line) noexcept;
+  void go_on_with(Conversation& conversation, const Draw& draw) noexcept;
+  void draw_now(Conversation& conversation) noexcept;
+  void leave_step(std::size_t line) noexcept;
 
+  // Bytes (cell_jobs.cc).
   template <class Job>
   void for_layers(std::uint32_t group, const Job& job);
   [[nodiscard]] kv::FrameCell place(std::uint32_t group, pages::CellAt at, std::uint32_t layer) const;
@@ -208,14 +307,20 @@ class Engine {
   std::shared_ptr<const model::Model> model_;
   parallel::ThreadPool* pool_;
   EngineOptions options_;
+  const base::Clock* clock_;
   std::unique_ptr<pages::PageStore> store_;
   kv::Arena arena_;
   model::Workspace workspace_;
-  std::optional<model::Forward> forward_;
+  std::unique_ptr<model::Forward> forward_;
+  RowPool rows_;
+  CostModel cost_;
+  std::uint64_t capacity_ = 0;
   std::vector<Conversation> conversations_;
   std::unique_ptr<OpenStep> open_step_;
+  std::uint64_t arrivals_ = 0;
   std::uint64_t bytes_moved_ = 0;
   std::size_t rotation_ = 0;  // who comes first in the next pass
+  bool in_job_ = false;       // a verdict is asked for
 };
 
 }  // namespace kvasir::engine

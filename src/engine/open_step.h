@@ -2,8 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
+#include "engine/conversation.h"
 #include "engine/engine.h"
 
 namespace kvasir::engine {
@@ -13,12 +17,23 @@ struct Engine::OpenStep {
 
   // What one conversation contributes, in the order of the ticket's plan.
   struct Line {
+    std::size_t index = 0;  // of its conversation
     ConversationId id{};
-    std::uint64_t tokens = 0;          // from the front of its queue
-    bool ends_queue = false;           // its last token gets logits
-    std::shared_ptr<Row> last_logits;  // of the last token, if it ends the queue
-    std::vector<float> every_logit;    // row after row, of the tokens that want one
-    std::size_t rows_gathered = 0;     // of every_logit
+    std::uint64_t tokens = 0;                     // from the front of its queue
+    std::uint64_t embedded = 0;                   // of them vectors
+    std::vector<float> vectors;                   // of those
+    bool ends_queue = false;                      // its last token gets logits
+    std::shared_ptr<Row> last_row;                // of the last token, if it ends the queue
+    std::vector<KeptRow> kept;                    // of the tokens that want one
+    std::vector<std::shared_ptr<Row>> kept_rows;  // the same rows, to be written
+    std::size_t kept_written = 0;
+    bool withdrawn = false;          // its conversation is taken out
+    std::shared_ptr<Drawer> drawer;  // who draws from last_row; with what the draw depends on
+    std::uint64_t seed = 0;
+    std::uint64_t accepted = 0;
+    std::uint64_t room = 0;
+    std::optional<Draw> draw;
+    std::optional<Error> failure;  // why its draw brought nothing
   };
 
   // Tokens [first, first + count) of a line.
@@ -30,10 +45,12 @@ struct Engine::OpenStep {
 
   pages::Ticket ticket;
   std::vector<Line> lines;
-  std::vector<std::uint64_t> accepted;  // [line]: all of its tokens
+  std::vector<std::uint64_t> accepted;  // [line]: tokens of it that are committed
   std::vector<std::vector<Piece>> passes;
-  std::size_t pass = 0;       // at work
-  bool pass_started = false;  // forward holds it
+  std::vector<Piece> at_work;  // those pieces of this pass that are computed
+  std::size_t pass = 0;        // at work
+  bool pass_started = false;   // forward holds it
+  std::int64_t pass_ns = 0;    // that its jobs took so far
 };
 
 }  // namespace kvasir::engine

@@ -1,10 +1,12 @@
 #include "engine/planner.h"
 
 #include <algorithm>
-#include <cstddef>
+#include <utility>
 
 namespace kvasir::engine {
 namespace {
+
+constexpr std::uint64_t kPassesBetweenPieces = 8;
 
 // What is left of a pass while it is dealt out.
 class Dealer {
@@ -38,24 +40,88 @@ class Dealer {
   std::vector<std::uint32_t> dealt_;
 };
 
+// Who would wait too long if he had to wait any longer: of `who`, all of one priority and longest waiting
+// first. One a pass can be served at least, so the r-th of them needs his turn r passes before it is too late
+// for him.
+std::size_t urgent(std::span<const Demand> demands, std::span<const std::size_t> who) {
+  const std::uint64_t bound = std::max<std::uint64_t>(kPassesBetweenPieces, who.size());
+  std::size_t count = 0;
+  for (std::size_t rank = 0; rank < who.size(); ++rank) {
+    const std::uint64_t waited = demands[who[rank]].waited;
+    // Of rank + 1 conversations, all but (bound - 1 - waited) must be served in this pass.
+    const std::uint64_t passes_left = bound - 1 - std::min(waited, bound - 1);
+    if (rank + 1 > passes_left) count = std::max<std::size_t>(count, rank + 1 - passes_left);
+  }
+  return count;
+}
+
+// Equal shares of `tokens`; what some do not use is dealt out again among the others. Answers what is left.
+std::uint32_t share_out(Dealer& dealer, std::vector<std::size_t> waiting, std::uint32_t tokens) {
+  while (!waiting.empty() && tokens > 0 && dealer.tokens_left() > 0) {
+    const std::uint32_t at_hand = std::min(tokens, dealer.tokens_left());
+    const std::uint32_t share =
+        std::max<std::uint32_t>(1, at_hand / static_cast<std::uint32_t>(waiting.size()));
+    std::erase_if(waiting, [&](std::size_t index) {
+      const std::uint32_t wanted = std::min(share, tokens);
+      const std::uint32_t got = dealer.give(index, wanted);
+      tokens -= got;
+      return got < share;
+    });
+  }
+  return tokens;
+}
+
 }  // namespace
 
 std::vector<std::uint32_t> plan_pass(std::span<const Demand> demands, const PassBounds& bounds,
                                      std::size_t first) {
-  Dealer dealer(demands, bounds);
-  std::vector<std::size_t> waiting;
+  std::vector<std::size_t> order;
+  order.reserve(demands.size());
   for (std::size_t i = 0; i < demands.size(); ++i) {
     const std::size_t index = (first + i) % demands.size();
-    if (demands[index].queued == 1) dealer.give(index, 1);
-    if (demands[index].queued > 1) waiting.push_back(index);
+    if (demands[index].queued > 0) order.push_back(index);
   }
-  // Equal shares; what some do not use is dealt out again among the others.
-  while (!waiting.empty() && dealer.tokens_left() > 0) {
-    const std::uint32_t share =
-        std::max<std::uint32_t>(1, dealer.tokens_left() / static_cast<std::uint32_t>(waiting.size()));
-    std::erase_if(waiting, [&](std::size_t index) { return dealer.give(index, share) < share; });
+  // Equals stay in turn: the place in `order` decides among them.
+  const auto place = [&](std::size_t index) {
+    return (index + demands.size() - first % demands.size()) % demands.size();
+  };
+  std::ranges::sort(order, [&](std::size_t a, std::size_t b) {
+    if (demands[a].priority != demands[b].priority) return demands[a].priority > demands[b].priority;
+    if (demands[a].waited != demands[b].waited) return demands[a].waited > demands[b].waited;
+    return place(a) < place(b);
+  });
+  Dealer dealer(demands, bounds);
+  const auto class_end = [&](std::size_t begin) {
+    std::size_t end = begin;
+    while (end < order.size() && demands[order[end]].priority == demands[order[begin]].priority) ++end;
+    return end;
+  };
+  for (std::size_t begin = 0; begin < order.size(); begin = class_end(begin)) {
+    const std::span<const std::size_t> equals = std::span(order).subspan(begin, class_end(begin) - begin);
+    for (const std::size_t index : equals.first(urgent(demands, equals))) dealer.give(index, 1);
+  }
+  bool generating = false;
+  for (const std::size_t index : order) {
+    if (demands[index].queued != 1) continue;
+    dealer.give(index, 1);
+    generating = true;
+  }
+  std::uint32_t tokens = generating ? bounds.prompt_tokens : bounds.tokens;
+  for (std::size_t begin = 0; begin < order.size(); begin = class_end(begin)) {
+    std::vector<std::size_t> prompts;
+    for (std::size_t i = begin; i < class_end(begin); ++i) {
+      if (demands[order[i]].queued > 1) prompts.push_back(order[i]);
+    }
+    tokens = share_out(dealer, std::move(prompts), tokens);
   }
   return std::move(dealer).dealt();
+}
+
+void order_admission(std::span<Waiting> waiting) {
+  std::ranges::sort(waiting, [](const Waiting& a, const Waiting& b) {
+    if (a.priority != b.priority) return a.priority > b.priority;
+    return a.arrival < b.arrival;
+  });
 }
 
 }  // namespace kvasir::engine

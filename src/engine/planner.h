@@ -1,28 +1,48 @@
-// Which tokens of which conversations make the next pass. A pure function of numbers.
+// Who computes next, and how much. Pure functions of numbers.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 namespace kvasir::engine {
 
-// What a conversation waits for.
+// What an admitted conversation waits for.
 struct Demand {
   std::uint64_t queued = 0;  // tokens not yet computed
   bool every_logit = false;  // a logits row for each of them, not for the last alone
+  int priority = 0;          // higher goes first
+  std::uint64_t waited = 0;  // passes since it last got a piece
 };
 
 struct PassBounds {
-  std::uint32_t tokens = 512;      // in a pass
-  std::uint32_t logit_rows = 512;  // of them with logits
+  std::uint32_t tokens = 512;         // in a pass
+  std::uint32_t logit_rows = 512;     // of them with logits
+  std::uint32_t prompt_tokens = 512;  // that prompts get together while others generate
 };
 
-// How many tokens of each conversation go into the next pass. Conversations that wait for one token
-// (generation) come first; the others share what is left as evenly as their queues allow. `first` rotates who
-// comes first, so that over several passes none of more conversations than a pass has tokens is left out. The
-// sum is 0 only if nothing is queued.
+// How many tokens of each conversation go into the next pass.
+//
+// Conversations that wait for one token (generation) come first; the others share what is left as evenly as
+// their queues allow, those of a higher priority before those of a lower one. But each of n conversations of
+// one priority gets a piece at least every max(8, n) passes, whatever the others want, as long as a pass
+// holds a token for each priority: those that would else wait longer come before all. `first` rotates who
+// comes first among equals. The sum is 0 only if nothing is queued.
 [[nodiscard]] std::vector<std::uint32_t> plan_pass(std::span<const Demand> demands, const PassBounds& bounds,
                                                    std::size_t first);
+
+// A conversation that waits for its whole need to be promised.
+struct Waiting {
+  std::size_t index = 0;  // whose it is
+  int priority = 0;
+  std::uint64_t arrival = 0;      // earlier ones are smaller
+  std::uint64_t passed_over = 0;  // times that another was admitted before it
+};
+
+// The order in which room is offered: by priority, then by arrival. Whoever does not fit may be passed over
+// by others that do, but not more than kPassedOverMax times.
+inline constexpr std::uint64_t kPassedOverMax = 64;
+void order_admission(std::span<Waiting> waiting);
 
 }  // namespace kvasir::engine

@@ -58,7 +58,8 @@ Status Forward::check(const Pass& pass) const {
   if (pass.logit_rows > workspace_->limits.logit_rows) return bad_pass("wants too many rows of logits");
   std::uint32_t logit_rows = 0;
   for (const PassRow& row : pass.rows) {
-    if (row.token < 0 || static_cast<std::uint32_t>(row.token) >= model_->sizes().vocabulary) {
+    if (row.vector == nullptr &&
+        (row.token < 0 || static_cast<std::uint32_t>(row.token) >= model_->sizes().vocabulary)) {
       return bad_pass("names the token " + std::to_string(row.token) + ", the vocabulary has " +
                       std::to_string(model_->sizes().vocabulary));
     }
@@ -387,7 +388,11 @@ void Forward::run_row(std::size_t row) noexcept {
 void Forward::embed(std::size_t row) noexcept {
   Workspace& w = *workspace_;
   const PassRow& entry = pass_.rows[row];
-  model_->network().token_embedding.read_row(static_cast<std::size_t>(entry.token), w.hidden.row(row));
+  if (entry.vector != nullptr) {
+    std::ranges::copy(std::span(entry.vector, w.hidden.width()), w.hidden.row(row).begin());
+  } else {
+    model_->network().token_embedding.read_row(static_cast<std::size_t>(entry.token), w.hidden.row(row));
+  }
   std::ranges::fill(w.product.row(row), 0.0F);
   const std::vector<std::int64_t>& shifts = shifts_[entry.sequence];
   for (std::size_t table = 0; table < w.cosines.size(); ++table) {

@@ -35,9 +35,10 @@ struct PassRow {
   static constexpr std::uint32_t kNoLogits = UINT32_MAX;
 
   Token token = 0;
-  std::uint32_t sequence = 0;            // index into Pass::sequences
-  std::uint64_t ordinal = 0;             // in its conversation
-  std::int64_t position = 0;             // logical: what windows and biases use; rotation takes the shift off
+  const float* vector = nullptr;  // embedding floats in the place of the token's; they outlive the pass
+  std::uint32_t sequence = 0;     // index into Pass::sequences
+  std::uint64_t ordinal = 0;      // in its conversation
+  std::int64_t position = 0;      // logical: what windows and biases use; rotation takes the shift off
   std::uint32_t logits_row = kNoLogits;  // where its logits go in the workspace
 };
 

@@ -211,7 +211,7 @@ TEST_P(CacheTypes, ACheckerboardTakesAPromptToTheLastCell) {
   EXPECT_EQ(refused.error().numbers().wanted, 97U);
   EXPECT_EQ(refused.error().numbers().available, 96U);
   EXPECT_EQ(*engine->digest(), before);
-  ASSERT_TRUE(engine->clear_queue(id));
+  ASSERT_TRUE(engine->cancel(id));
 
   ASSERT_TRUE(engine->prompt(id, tokens(96), LogitsWanted::kLast));
   ASSERT_EQ(engine->step({.whole_queue = true})->outcome, Outcome::kDone);

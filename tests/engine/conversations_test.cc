@@ -66,22 +66,24 @@ Status step_as_unit(const EngineHost& host) {
   return status_of(host->step({.whole_queue = true}));
 }
 
-// K01, and the all-or-nothing half of K03: the pool ends in the fifth pass.
+// K01: what can never fit is refused when it is asked for.
 TEST_F(Conversations, APromptBeyondThePoolIsRefusedWithNumbersAndChangesNothing) {
   const EngineHost engine = host(64);
   const ConversationId id = *engine->open();
   ASSERT_EQ(engine->tokens_free(), 64U);
-  ASSERT_TRUE(engine->prompt(id, tokens(65), LogitsWanted::kLast));
-  expect_refused(engine, Outcome::kNoSpace, [&] { return step_as_unit(engine); });
-  const auto refused = engine->step({.whole_queue = true});
+  ASSERT_TRUE(engine->prompt(id, tokens(3), LogitsWanted::kLast));
+  expect_refused(engine, Outcome::kNoSpace,
+                 [&] { return status_of(engine->prompt(id, tokens(62), LogitsWanted::kLast)); });
+  const auto refused = engine->prompt(id, tokens(62), LogitsWanted::kLast);
   EXPECT_EQ(refused.error().numbers().wanted, 65U);
-  EXPECT_EQ(refused.error().numbers().available, 64U);
+  EXPECT_EQ(refused.error().numbers().available, 61U);
+  EXPECT_EQ(refused.error().numbers().limit, 64U);
   EXPECT_EQ(refused.error().numbers().setting, "--pool");
   EXPECT_NE(refused.error().message().find("65"), std::string::npos) << refused.error().message();
   EXPECT_EQ(engine->tokens(id)->size(), 0U);
-  EXPECT_EQ(*engine->queued(id), 65U);
+  EXPECT_EQ(*engine->queued(id), 3U);
 
-  ASSERT_TRUE(engine->clear_queue(id));
+  ASSERT_TRUE(engine->cancel(id));
   ASSERT_TRUE(engine->prompt(id, tokens(30), LogitsWanted::kLast));
   const ConversationId other = *engine->open();
   ASSERT_TRUE(engine->prompt(other, tokens(34, 2), LogitsWanted::kLast));
@@ -102,7 +104,7 @@ TEST_F(Conversations, WhoFindsNoRoomWaitsAndOthersGoOn) {
   finish(engine);
   ASSERT_TRUE(engine->prompt(third, tokens(40, 3), LogitsWanted::kLast));
   expect_refused(engine, Outcome::kNoSpace, [&] { return step_as_unit(engine); });
-  ASSERT_TRUE(engine->clear_queue(third));
+  ASSERT_TRUE(engine->cancel(third));
   const std::vector<Token> next = {7};
   ASSERT_TRUE(engine->prompt(first, next, LogitsWanted::kLast));
   finish(engine);
@@ -117,16 +119,50 @@ TEST_F(Conversations, WhoFindsNoRoomWaitsAndOthersGoOn) {
   EXPECT_TRUE(same_bits(*engine->last_logits(third), cold(tokens(40, 3))));
 }
 
-// K03: pass by pass, what fitted is kept and its bits serve whoever goes on.
-TEST_F(Conversations, PassByPassWhatFittedIsKept) {
+// The whole need is promised before the first piece: who does not fit as a whole takes nothing from those who
+// run, and waits for no more than their end.
+TEST_F(Conversations, NoPieceIsComputedOfWhatDoesNotFitAsAWhole) {
   const EngineHost engine = host(64);
-  const ConversationId id = *engine->open();
-  ASSERT_TRUE(engine->prompt(id, tokens(70), LogitsWanted::kLast));
-  for (int pass = 0; pass < 4; ++pass) ASSERT_EQ(engine->step()->outcome, Outcome::kDone);
+  const ConversationId first = *engine->open();
+  const ConversationId second = *engine->open();
+  ASSERT_TRUE(engine->prompt(first, tokens(40, 1), LogitsWanted::kLast));
+  ASSERT_TRUE(engine->prompt(second, tokens(40, 2), LogitsWanted::kLast));
+  EXPECT_EQ(engine->tokens_free(), 24U) << "what is promised is not free";
+  for (int pass = 0; pass < 3; ++pass) {
+    const auto report = engine->step();
+    ASSERT_EQ(report->outcome, Outcome::kDone);
+    EXPECT_EQ(report->shared_passes.at(0), std::vector{first});
+  }
   expect_refused(engine, Outcome::kNoSpace, [&] { return status_of(engine->step()); });
-  EXPECT_EQ(engine->tokens(id)->size(), 64U);
-  EXPECT_EQ(*engine->queued(id), 6U);
-  EXPECT_EQ(engine->last_logits(id).error().code(), Outcome::kNeedsPrompt);
+  const auto refused = engine->step();
+  EXPECT_EQ(refused.error().numbers().wanted, 40U);
+  EXPECT_EQ(refused.error().numbers().available, 24U);
+  EXPECT_EQ(engine->tokens(second)->size(), 0U);
+  ASSERT_TRUE(engine->close(first));
+  finish(engine);
+  EXPECT_TRUE(same_bits(*engine->last_logits(second), cold(tokens(40, 2))));
+}
+
+// Two that each fit but not together never wait for one another.
+TEST_F(Conversations, TwoThatOnlyFitOneAfterTheOtherAreServedOneAfterTheOther) {
+  const EngineHost engine = host(64, 4096, 4);
+  const ConversationId first = *engine->open();
+  const ConversationId second = *engine->open();
+  ASSERT_TRUE(engine->prompt(first, tokens(20, 1), LogitsWanted::kLast));
+  ASSERT_TRUE(engine->prompt(second, tokens(20, 2), LogitsWanted::kLast));
+  ASSERT_TRUE(engine->step());
+  ASSERT_TRUE(engine->prompt(first, tokens(30, 3), LogitsWanted::kLast)) << "does not fit beside the second";
+  ASSERT_TRUE(engine->prompt(second, tokens(30, 4), LogitsWanted::kLast));
+  std::uint64_t committed = engine->tokens(first)->size() + engine->tokens(second)->size();
+  while (const auto report = engine->step()) committed += report->tokens;
+  // Each has what it was promised at first, or all.
+  EXPECT_GE(committed, 4U);
+  ASSERT_TRUE(engine->close(first));
+  finish(engine);
+  std::vector<Token> all = tokens(20, 2);
+  const std::vector<Token> more = tokens(30, 4);
+  all.insert(all.end(), more.begin(), more.end());
+  EXPECT_TRUE(same_bits(*engine->last_logits(second), cold(all)));
 }
 
 // K05: the last cell is used, one more token is refused, and the conversation is as good as before.
@@ -143,9 +179,8 @@ TEST_F(Conversations, GenerationEndsAtTheLastCellWithoutHarm) {
   }
   EXPECT_EQ(engine->tokens_free(), 0U);
   const std::vector<Token> one = {5};
-  ASSERT_TRUE(engine->prompt(id, one, LogitsWanted::kLast));
-  expect_refused(engine, Outcome::kNoSpace, [&] { return step_as_unit(engine); });
-  ASSERT_TRUE(engine->clear_queue(id));
+  expect_refused(engine, Outcome::kNoSpace,
+                 [&] { return status_of(engine->prompt(id, one, LogitsWanted::kLast)); });
   EXPECT_TRUE(same_bits(*engine->last_logits(id), cold(all)));
   ASSERT_TRUE(engine->close(id));
   EXPECT_EQ(engine->tokens_free(), 32U);
@@ -159,7 +194,6 @@ TEST_F(Conversations, AHundredPromptsBeyondThePoolAreTakenOrRefused) {
     ids.push_back(*engine->open());
     ASSERT_TRUE(engine->prompt(ids.back(), tokens(9, static_cast<std::uint64_t>(i)), LogitsWanted::kLast));
   }
-  expect_refused(engine, Outcome::kNoSpace, [&] { return step_as_unit(engine); });
   while (true) {
     const auto report = engine->step();
     if (!report) {
@@ -168,8 +202,10 @@ TEST_F(Conversations, AHundredPromptsBeyondThePoolAreTakenOrRefused) {
     }
     ASSERT_EQ(report->outcome, Outcome::kDone);
   }
+  expect_refused(engine, Outcome::kNoSpace, [&] { return step_as_unit(engine); });
   std::uint64_t held = 0;
   for (const ConversationId id : ids) held += engine->tokens(id)->size();
+  EXPECT_EQ(held, 639U) << "seventy-one fit";
   EXPECT_EQ(held + engine->tokens_free(), 640U) << "no cell is lost";
   for (std::size_t i = 0; i < 50; ++i) ASSERT_TRUE(engine->close(ids[2 * i + 1]));
   finish(engine);
@@ -225,7 +261,7 @@ TEST_F(Conversations, AnIdThatIsNotOpenIsNotFound) {
   const std::vector<Token> one = {1};
   for (const ConversationId id : {closed, ConversationId{17}, ConversationId{UINT32_MAX}}) {
     EXPECT_EQ(engine->prompt(id, one, LogitsWanted::kLast).error().code(), Outcome::kNotFound);
-    EXPECT_EQ(engine->clear_queue(id).error().code(), Outcome::kNotFound);
+    EXPECT_EQ(engine->cancel(id).error().code(), Outcome::kNotFound);
     EXPECT_EQ(engine->close(id).error().code(), Outcome::kNotFound);
     EXPECT_EQ(engine->tokens(id).error().code(), Outcome::kNotFound);
     EXPECT_EQ(engine->queued(id).error().code(), Outcome::kNotFound);
@@ -275,7 +311,7 @@ TEST_F(Conversations, LogitsBelongToTheLastTokenOnly) {
   const std::vector<Token> more = {4, 5};
   ASSERT_TRUE(engine->prompt(id, more, LogitsWanted::kLast));
   EXPECT_EQ(engine->last_logits(id).error().code(), Outcome::kNeedsPrompt) << "they would lag behind";
-  ASSERT_TRUE(engine->clear_queue(id));
+  ASSERT_TRUE(engine->cancel(id));
   EXPECT_TRUE(same_bits(*engine->last_logits(id), cold(tokens(20)))) << "and are there again";
 }
 

@@ -130,7 +130,7 @@ TEST_F(Edits, AForkTakesTheQueueAlong) {
   ASSERT_TRUE(engine->prompt(parent, tokens(9, 2), LogitsWanted::kLast));
   const ConversationId child = *engine->fork(parent);
   EXPECT_EQ(*engine->queued(child), 9U);
-  ASSERT_TRUE(engine->clear_queue(parent));
+  ASSERT_TRUE(engine->cancel(parent));
   EXPECT_EQ(*engine->queued(child), 9U);
   step_until_idle(engine);
   EXPECT_TRUE(same_bits(logits_of(engine, parent), cold(tokens(20))));

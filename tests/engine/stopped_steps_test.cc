@@ -75,6 +75,10 @@ StepOptions unit(std::function<Verdict(const JobView&)> between_jobs = {}) {
   return {.whole_queue = true, .between_jobs = std::move(between_jobs)};
 }
 
+Verdict suspend_in_the_second_pass(const JobView& view) {
+  return view.pass == 1 ? Verdict::kSuspend : Verdict::kGoOn;
+}
+
 TEST_F(StoppedSteps, AUnitStoppedInTheLastLayerOfItsThirdPassLeavesEverythingAsItWas) {
   Village village(model_);
   const std::uint64_t before = village.digest();
@@ -183,20 +187,17 @@ TEST_F(StoppedSteps, ASuspendedUnitCanBeCancelledLater) {
   EXPECT_EQ(village.digest(), before);
 }
 
-// While a step is open its conversations are busy, others are not, and what others do does not show in it.
-TEST_F(StoppedSteps, WhileAStepIsOpenOnlyItsConversationsAreBusy) {
+// While a step is open others join the next one, and what they do does not show in it.
+TEST_F(StoppedSteps, WhileAStepIsOpenWhatIsPromptedJoinsTheNext) {
   Village village(model_);
-  ASSERT_EQ(village
-                ->step(unit(
-                    [](const JobView& view) { return view.pass == 1 ? Verdict::kSuspend : Verdict::kGoOn; }))
-                ->outcome,
-            Outcome::kSuspended);
+  ASSERT_EQ(village->step(unit(suspend_in_the_second_pass))->outcome, Outcome::kSuspended);
   const std::vector<Token> one = {1};
-  const ConversationId busy = village.ids[0];
-  EXPECT_EQ(village->prompt(busy, one, LogitsWanted::kLast).error().code(), Outcome::kBusy);
-  EXPECT_EQ(village->clear_queue(busy).error().code(), Outcome::kBusy);
-  EXPECT_EQ(village->close(busy).error().code(), Outcome::kBusy);
-  EXPECT_EQ(village->tokens(busy)->size(), 21U);
+  const ConversationId in_step = village.ids[0];
+  EXPECT_EQ(village->rewind(in_step, 3).error().code(), Outcome::kBusy);
+  EXPECT_EQ(village->take_logits(in_step).error().code(), Outcome::kBusy);
+  ASSERT_TRUE(village->prompt(in_step, one, LogitsWanted::kLast)) << "appends to the queue";
+  EXPECT_EQ(*village->queued(in_step), 31U);
+  EXPECT_EQ(village->tokens(in_step)->size(), 21U);
   const auto newcomer = village->open();
   ASSERT_TRUE(newcomer);
   ASSERT_TRUE(village->prompt(*newcomer, one, LogitsWanted::kLast));
@@ -206,13 +207,70 @@ TEST_F(StoppedSteps, WhileAStepIsOpenOnlyItsConversationsAreBusy) {
   EXPECT_EQ(report->outcome, Outcome::kDone);
   EXPECT_EQ(report->tokens, 43U) << "the newcomer joins the next step";
   EXPECT_EQ(*village->queued(*newcomer), 1U);
+  EXPECT_EQ(*village->queued(in_step), 1U);
 
   Village calm(model_);
+  ASSERT_TRUE(calm->prompt(calm.ids[0], one, LogitsWanted::kLast));
   calm.finish();
+  village.finish();
   EXPECT_TRUE(same_bits(*village->last_logits(village.ids[0]), *calm->last_logits(calm.ids[0])));
   EXPECT_TRUE(same_bits(*village->last_logits(village.ids[2]), *calm->last_logits(calm.ids[2])));
   EXPECT_TRUE(same_bits(*village->take_logits(village.ids[0]), *calm->take_logits(calm.ids[0])));
-  village.finish();
+}
+
+// K06: who is taken out of an open step is what it was before, and the others commit as if it had not been
+// there.
+TEST_F(StoppedSteps, WhoIsCancelledInAnOpenStepLeavesNoTraceInTheOthers) {
+  for (const bool closed : {false, true}) {
+    Village village(model_);
+    const std::uint64_t free_before = village->tokens_free() + 13;  // less what the third was promised
+    const std::uint64_t accepted = (*village->look(village.ids[2]))->accepted;
+    ASSERT_EQ(village->step(unit(suspend_in_the_second_pass))->outcome, Outcome::kSuspended);
+    ASSERT_TRUE(closed ? village->close(village.ids[2]) : village->cancel(village.ids[2]));
+    if (closed) {
+      EXPECT_EQ(village->tokens(village.ids[2]).error().code(), Outcome::kNotFound);
+    } else {
+      EXPECT_EQ(*village->queued(village.ids[2]), 0U);
+    }
+    EXPECT_LT(village->tokens_free(), free_before) << "its cells are its own until the step ends";
+    const auto report = village->step(unit());
+    ASSERT_EQ(report->outcome, Outcome::kDone);
+    EXPECT_EQ(report->tokens, 30U);
+    EXPECT_EQ(village->tokens_free(), free_before);
+    if (!closed) {
+      EXPECT_EQ(village->tokens(village.ids[2])->size(), 0U);
+      EXPECT_EQ((*village->look(village.ids[2]))->accepted, accepted);
+    }
+    Village calm(model_);
+    calm.finish();
+    EXPECT_TRUE(same_bits(*village->last_logits(village.ids[0]), *calm->last_logits(calm.ids[0])));
+    EXPECT_TRUE(same_bits(*village->take_logits(village.ids[0]), *calm->take_logits(calm.ids[0])));
+    village.finish();
+  }
+}
+
+TEST_F(StoppedSteps, AStepWhoseConversationsAreAllTakenOutCommitsNothing) {
+  Village village(model_);
+  ASSERT_EQ(village->step(unit(suspend_in_the_second_pass))->outcome, Outcome::kSuspended);
+  for (const ConversationId id : village.ids) ASSERT_TRUE(village->cancel(id));
+  ASSERT_TRUE(village->step_is_vain());
+  const auto report = village->step(unit());
+  ASSERT_EQ(report->outcome, Outcome::kDone);
+  EXPECT_EQ(report->tokens, 0U);
+  EXPECT_EQ(village->tokens(village.ids[0])->size(), 21U);
+  EXPECT_EQ(village->step()->outcome, Outcome::kIdle);
+}
+
+TEST_F(StoppedSteps, ACallbackCannotStepOrEndTheStepThatAsksIt) {
+  Village village(model_);
+  const auto report = village->step(unit([&](const JobView&) {
+    EXPECT_EQ(village->step().error().code(), Outcome::kBusy);
+    village->abandon_step();
+    return Verdict::kGoOn;
+  }));
+  ASSERT_TRUE(report) << report.error().message();
+  EXPECT_EQ(report->outcome, Outcome::kDone);
+  EXPECT_EQ(village.digest(), finished_);
 }
 
 TEST_F(StoppedSteps, AnEngineCanEndWithAnOpenStep) {

@@ -1,0 +1,76 @@
+// What an executor tells about itself: what a step did, and what the cache holds. Value types.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kvasir/result.h"
+
+namespace kvasir {
+
+// Names a conversation of one executor. An id is never given to another conversation again.
+enum class ConversationId : std::uint64_t {};
+
+// What a step did with, or for, one conversation.
+struct ConversationReport {
+  ConversationId id{};
+  // kDone: all that was queued is computed. kSuspended: some is left for the next step. kNoSpace: it waits;
+  // `error` has the numbers. kCancelled, kComputeFailed, kOutOfMemory, ...: it was taken
+  // out, as it was before the step. `error` says more where it is neither kDone nor kSuspended.
+  Outcome outcome = Outcome::kDone;
+  std::uint64_t tokens = 0;      // of it that this step committed: prompted or generated,
+  std::uint64_t embeddings = 0;  // of those, embedding vectors
+  bool generated = false;        // this step drew a token for generate()
+  std::optional<Error> error;
+};
+
+struct StepReport {
+  // kDone: something was committed. kIdle: nothing is queued that could be. kSuspended: the step is open, the
+  // next one continues it. kStalled: all that is queued lacks space; `message` names the cheapest remedy.
+  // kCancelled: the step's caller stopped it; all is as it was before.
+  Outcome outcome = Outcome::kIdle;
+  std::uint32_t passes = 0;         // of this step that are finished
+  std::uint64_t tokens = 0;         // committed
+  std::uint64_t layers_undone = 0;  // computed for nothing by a cancelled step
+  std::int64_t elapsed_ns = 0;
+  std::string message;
+  std::vector<ConversationReport> conversations;  // those in the step, and those that wait for space
+};
+
+// Room in the cache, as one consistent snapshot, in tokens.
+struct CacheInfo {
+  std::uint64_t free = 0;       // the longest prompt that a new conversation could take now as one unit
+  std::uint64_t promised = 0;   // to admitted prompts and reservations, not yet used
+  std::uint64_t evictable = 0;  // kept for others to begin with; given up when room is wanted
+  std::uint64_t held = 0;       // by conversations, those that several share counted once
+  std::uint64_t queued = 0;     // prompted, not yet computed
+  std::uint64_t pool = 0;       // that the cache can hold in all
+  double fragmentation = 0;     // 0: in as few pieces as can be; towards 1: in many. Costs speed, never room
+  std::uint64_t prefix_lookups = 0;  // prompts that asked for a known beginning,
+  std::uint64_t prefix_hits = 0;     // found one,
+  std::uint64_t prefix_tokens = 0;   // and the tokens that they did not have to compute
+};
+
+// What one conversation holds.
+struct ConversationInfo {
+  std::uint64_t length = 0;    // tokens computed
+  std::uint64_t queued = 0;    // prompted, not yet computed
+  std::uint64_t promised = 0;  // tokens that are sure to fit
+  std::uint64_t own = 0;       // cells that nobody else holds
+  std::uint64_t shared = 0;    // cells that others hold too
+};
+
+// Counted since the executor was made.
+struct Metrics {
+  std::uint64_t steps = 0;      // committed
+  std::uint64_t passes = 0;     // of those
+  std::uint64_t prompted = 0;   // tokens of prompts that were computed
+  std::uint64_t generated = 0;  // tokens that generate() drew
+  std::uint64_t reused = 0;     // tokens of prompts that the cache already held
+  std::uint64_t refused = 0;    // steps in which a conversation waited for space
+  std::uint64_t cancelled = 0;  // conversations and steps that were
+};
+
+}  // namespace kvasir

@@ -1,0 +1,182 @@
+// Who may compute: the need of what is queued is promised as a whole before its first piece, so that none of
+// those who run ever lacks room. Who does not fit waits, in order.
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "base/try.h"
+#include "base/within_memory.h"
+#include "engine/engine.h"
+
+namespace kvasir::engine {
+namespace {
+
+// Tokens that two conversations begin with alike: `mine` is what one has queued, the other has computed
+// `held` and queued `queue` behind it.
+std::uint64_t common_beginning(std::span<const Token> mine, std::span<const Token> held,
+                               std::span<const Token> queue) {
+  const auto differs = std::ranges::mismatch(mine, held);
+  const auto common = static_cast<std::uint64_t>(differs.in1 - mine.begin());
+  if (differs.in2 != held.end()) return common;
+  const auto more = std::ranges::mismatch(mine.subspan(common), queue);
+  return common + static_cast<std::uint64_t>(more.in1 - mine.subspan(common).begin());
+}
+
+}  // namespace
+
+// Whether something is queued that could be computed if there were room.
+bool Engine::wants_room(const Conversation& conversation) const noexcept {
+  if (!conversation.open() || conversation.queue.empty() || conversation.in_step) return false;
+  return conversation.drawer == nullptr || conversation.drawer->has_place();
+}
+
+bool Engine::runs(const Conversation& conversation) const noexcept {
+  return wants_room(conversation) && conversation.admitted;
+}
+
+std::uint64_t Engine::need_of(const Conversation& conversation) const noexcept {
+  std::uint64_t ahead = conversation.drawer != nullptr ? conversation.drawer->tokens_ahead() : 0;
+  // It cannot get longer than that.
+  const std::uint64_t longest = std::min({options_.context, conversation.settings.max_length, capacity_});
+  const std::uint64_t length = conversation.tokens.size() + conversation.queue.size();
+  ahead = std::min(ahead, longest - std::min(longest, length));
+  // Those in an open step have their cells.
+  return std::max(conversation.reserved, conversation.queue.size() - conversation.step_tokens + ahead);
+}
+
+// Whether another conversation is about to commit a beginning that this one could take from the index then.
+bool Engine::twin_is_computed(const Conversation& conversation) const {
+  if (!options_.share_prefixes || !conversation.tokens.empty()) return false;
+  const std::uint64_t page = options_.page_cells;
+  // The last token is computed in any case.
+  const std::uint64_t useful = (conversation.queue.size() - 1) / page * page;
+  if (useful == 0) return false;
+  return std::ranges::any_of(conversations_, [&](const Conversation& other) {
+    if (&other == &conversation || !(other.in_step || (runs(other) && other.waited == 0))) return false;
+    if (other.settings.salt != conversation.settings.salt || other.first_embedded != UINT64_MAX) return false;
+    const std::uint64_t common = common_beginning(std::span(conversation.queue.tokens).first(useful),
+                                                  other.tokens, other.queue.tokens);
+    return common / page * page > other.tokens.size();
+  });
+}
+
+// Takes from the index what it knows of the beginning of an empty conversation's queue.
+Result<std::uint64_t> Engine::take_known_beginning(Conversation& conversation) {
+  if (!options_.share_prefixes || conversation.asked_index || !conversation.tokens.empty()) return 0;
+  const std::span<const Token> queued = conversation.queue.tokens;
+  // A hit stops before the first token whose logits are wanted, the last at the latest, and before a vector.
+  const auto wanted = std::ranges::find(conversation.queue.every, std::uint8_t{1});
+  const auto vector = std::ranges::find(queued, kEmbedded);
+  const std::uint64_t limit =
+      std::min({static_cast<std::uint64_t>(wanted - conversation.queue.every.begin()),
+                static_cast<std::uint64_t>(vector - queued.begin()), std::uint64_t{queued.size() - 1}});
+  conversation.tokens.reserve(queued.size());
+  KVASIR_ASSIGN(const std::uint64_t taken,
+                store_->adopt(conversation.table, queued, limit, conversation.settings.salt));
+  conversation.asked_index = true;
+  conversation.tokens.assign(queued.begin(), queued.begin() + static_cast<std::ptrdiff_t>(taken));
+  conversation.accepted += taken;
+  conversation.queue.pop(taken, model_->sizes().embedding);
+  return taken;
+}
+
+// Promises all that the conversation needs, or says what is missing.
+Status Engine::admit(Conversation& conversation) {
+  KVASIR_TRY(store_->promise(conversation.table, need_of(conversation)));
+  conversation.admitted = true;
+  conversation.shortage.reset();
+  return {};
+}
+
+// At once, where nothing stands in the way; else it waits for its turn. Answers the tokens that the index
+// knew.
+std::uint64_t Engine::admit_if_possible(Conversation& conversation) noexcept {
+  try {
+    if (!wants_room(conversation) || twin_is_computed(conversation)) return 0;
+    const Result<std::uint64_t> taken = take_known_beginning(conversation);
+    if (!taken) return 0;
+    static_cast<void>(admit(conversation));
+    return *taken;
+  } catch (const std::bad_alloc&) {
+    return 0;  // it is tried again before each step
+  }
+}
+
+void Engine::admit_those_that_wait() {
+  std::vector<Waiting> waiting;
+  for (std::size_t index = 0; index < conversations_.size(); ++index) {
+    const Conversation& conversation = conversations_[index];
+    if (!wants_room(conversation) || conversation.admitted) continue;
+    waiting.push_back(
+        {index, conversation.settings.priority, conversation.arrival, conversation.passed_over});
+  }
+  order_admission(waiting);
+  for (auto next = waiting.begin(); next != waiting.end(); ++next) {
+    Conversation& conversation = conversations_[next->index];
+    conversation.shortage.reset();
+    if (twin_is_computed(conversation)) continue;
+    static_cast<void>(take_known_beginning(conversation));
+    const Status admitted = admit(conversation);
+    if (!admitted) {
+      conversation.shortage = admitted.error();
+      if (conversation.passed_over >= kPassedOverMax) return;
+      continue;
+    }
+    for (auto before = waiting.begin(); before != next; ++before) {
+      Conversation& passed = conversations_[before->index];
+      if (!passed.admitted) ++passed.passed_over;
+    }
+  }
+}
+
+// After what a conversation needs has become less, or after it changed in a way that only makes it wait.
+void Engine::renew_promise(Conversation& conversation) noexcept {
+  if (conversation.queue.empty()) {
+    conversation.admitted = false;
+    conversation.asked_index = false;
+    conversation.passed_over = 0;
+    conversation.waited = 0;
+    conversation.shortage.reset();
+  }
+  // What was promised and is needed no more serves others. A smaller promise always fits.
+  if (conversation.admitted || conversation.queue.empty()) {
+    static_cast<void>(store_->promise(conversation.table, need_of(conversation)));
+  }
+}
+
+const Error* Engine::first_shortage() const noexcept {
+  const Conversation* first = nullptr;
+  for (const Conversation& conversation : conversations_) {
+    if (!conversation.open() || !conversation.shortage) continue;
+    if (first == nullptr || conversation.settings.priority > first->settings.priority ||
+        (conversation.settings.priority == first->settings.priority &&
+         conversation.arrival < first->arrival)) {
+      first = &conversation;
+    }
+  }
+  return first == nullptr ? nullptr : &*first->shortage;
+}
+
+Status Engine::reserve(ConversationId id, std::uint64_t tokens) {
+  return base::within_memory([&]() -> Status {
+    KVASIR_ASSIGN(Conversation* const conversation, find(id));
+    const std::uint64_t before = std::exchange(conversation->reserved, tokens);
+    const Status promised = store_->promise(conversation->table, need_of(*conversation));
+    if (promised) {
+      conversation->admitted = !conversation->queue.empty();
+      return {};
+    }
+    conversation->reserved = before;
+    return fail(promised.error());
+  });
+}
+
+bool Engine::fits(ConversationId id, std::uint64_t tokens) const noexcept {
+  const auto index = static_cast<std::uint64_t>(id) & UINT32_MAX;
+  if (index >= conversations_.size() || id_of(conversations_[index], index) != id) return false;
+  const Conversation& conversation = conversations_[index];
+  return conversation.open() && store_->fits(conversation.table, conversation.queue.size() + tokens);
+}
+
+}  // namespace kvasir::engine

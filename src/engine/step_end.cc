@@ -1,0 +1,235 @@
+// How a step ends: by its commit, which cannot fail, or without a trace.
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "base/try.h"
+#include "base/within_memory.h"
+#include "engine/engine.h"
+#include "engine/open_step.h"
+
+namespace kvasir::engine {
+
+// Tokens that a conversation can still get, beyond those it holds or has queued.
+std::uint64_t Engine::room_of(const Conversation& conversation) const noexcept {
+  const std::uint64_t limit = std::min({options_.context, conversation.settings.max_length, capacity_});
+  return limit - std::min(limit, conversation.tokens.size() + conversation.queue.size());
+}
+
+void Engine::prepare_report(StepReport& report) const {
+  const OpenStep& step = *open_step_;
+  report.shared_passes.reserve(step.passes.size());
+  for (const std::vector<OpenStep::Piece>& pieces : step.passes) {
+    std::vector<ConversationId>& shared = report.shared_passes.emplace_back();
+    shared.reserve(pieces.size());
+    for (const OpenStep::Piece& piece : pieces) shared.push_back(step.lines[piece.line].id);
+  }
+  report.conversations.reserve(step.lines.size());
+  for (const OpenStep::Line& line : step.lines) {
+    report.conversations.push_back({.id = line.id, .outcome = Outcome::kSuspended});
+  }
+}
+
+// A caller that accepts fewer than were computed.
+void Engine::accept_some(const StepOptions& options) noexcept {
+  OpenStep& step = *open_step_;
+  for (std::size_t index = 0; index < step.lines.size(); ++index) {
+    const OpenStep::Line& line = step.lines[index];
+    if (line.withdrawn) {
+      step.accepted[index] = 0;
+    } else if (options.accept) {
+      step.accepted[index] = std::min(line.tokens, options.accept(line.id, line.kept));
+    }
+  }
+}
+
+void Engine::commit_step(const StepOptions& options, StepReport& report) noexcept {
+  OpenStep& step = *open_step_;
+  for (OpenStep::Line& line : step.lines) line.withdrawn = line.withdrawn || line.failure.has_value();
+  accept_some(options);
+  step.ticket.commit(step.accepted);
+  for (std::size_t index = 0; index < step.lines.size(); ++index) {
+    OpenStep::Line& line = step.lines[index];
+    ConversationReport& about = report.conversations[index];
+    about.outcome = Outcome::kCancelled;
+    if (!line.withdrawn) {
+      commit_line(index);
+      about.outcome = conversations_[line.index].queue.empty() ? Outcome::kDone : Outcome::kSuspended;
+      about.tokens = step.accepted[index];
+      about.embeddings = line.embedded;
+      about.generated = line.draw.has_value();
+      report.tokens += about.tokens;
+    } else if (line.failure) {
+      about.outcome = line.failure->code();
+      end_generation(conversations_[line.index], &*line.failure);
+      about.error = std::move(line.failure);
+    }
+    leave_step(index);
+  }
+  rotation_ += step.passes.size();
+  report.passes = static_cast<std::uint32_t>(step.passes.size());
+  report.outcome = Outcome::kDone;
+  open_step_.reset();
+}
+
+// Everything it needs was allocated by begin_step(): the inserts stay within reserved capacity (E3).
+void Engine::commit_line(std::size_t index) noexcept {
+  OpenStep& step = *open_step_;
+  OpenStep::Line& line = step.lines[index];
+  Conversation& conversation = conversations_[line.index];
+  const std::uint64_t before = conversation.tokens.size();
+  const std::uint64_t accepted = step.accepted[index];
+  const auto first = conversation.queue.tokens.begin();
+  conversation.tokens.insert(conversation.tokens.end(), first, first + static_cast<std::ptrdiff_t>(accepted));
+  if (line.embedded > 0 && conversation.first_embedded == UINT64_MAX) {
+    const auto vector = std::find(conversation.tokens.begin() + static_cast<std::ptrdiff_t>(before),
+                                  conversation.tokens.end(), kEmbedded);
+    if (vector != conversation.tokens.end())
+      conversation.first_embedded = static_cast<std::uint64_t>(vector - conversation.tokens.begin());
+  }
+  conversation.accepted += accepted;
+  conversation.reserved -= std::min(conversation.reserved, accepted);
+  conversation.queue.pop(line.tokens, model_->sizes().embedding);
+  for (KeptRow& kept : line.kept) {
+    if (kept.ordinal < before + accepted) conversation.kept.push_back(std::move(kept));
+  }
+  if (accepted == line.tokens) {
+    conversation.last_logits = std::move(line.last_row);
+  } else {
+    const bool kept = !conversation.kept.empty() && conversation.kept.back().ordinal + 1 == before + accepted;
+    conversation.last_logits = kept ? conversation.kept.back().row : nullptr;
+  }
+  if (options_.share_prefixes) {
+    const std::uint64_t clean =
+        std::min<std::uint64_t>(conversation.first_embedded, conversation.tokens.size());
+    store_->remember(conversation.table, std::span(conversation.tokens).first(clean),
+                     conversation.settings.salt);
+  }
+}
+
+// Takes a conversation out of the step that ends: committed, withdrawn or undone.
+void Engine::leave_step(std::size_t index) noexcept {
+  OpenStep::Line& line = open_step_->lines[index];
+  Conversation& conversation = conversations_[line.index];
+  conversation.in_step = false;
+  conversation.step_tokens = 0;
+  if (conversation.life == Conversation::Life::kClosing) {
+    store_->close(conversation.table);
+    free_slot(conversation);
+    return;
+  }
+  if (line.draw && !line.withdrawn && conversation.drawer == line.drawer) {
+    line.drawer->publish();
+    go_on_with(conversation, *line.draw);
+  } else if (conversation.drawer != nullptr && conversation.queue.empty()) {
+    draw_now(conversation);
+  }
+  renew_promise(conversation);
+}
+
+// The token that was drawn is computed next; one place in the queue was kept free for it.
+void Engine::go_on_with(Conversation& conversation, const Draw& draw) noexcept {
+  if (!draw.goes_on) conversation.drawer.reset();
+  if (!draw.token) return;
+  conversation.queue.tokens.push_back(*draw.token);
+  conversation.queue.every.push_back(0);
+  conversation.arrival = arrivals_++;
+}
+
+// For a generation that began while its conversation's last token was being computed.
+void Engine::draw_now(Conversation& conversation) noexcept {
+  if (conversation.last_logits == nullptr) return;
+  auto drawn = base::within_memory([&]() -> Result<Draw> {
+    conversation.queue.tokens.reserve(1);
+    conversation.queue.every.reserve(1);
+    return conversation.drawer->draw(*conversation.last_logits, conversation.settings.seed,
+                                     conversation.accepted, room_of(conversation));
+  });
+  if (!drawn) return end_generation(conversation, &drawn.error());
+  conversation.drawer->publish();
+  go_on_with(conversation, *drawn);
+}
+
+// A conversation that is taken out of the step keeps its cells until the step ends (E5); its queue has lost
+// what the step took.
+void Engine::withdraw(Conversation& conversation) noexcept {
+  for (OpenStep::Line& line : open_step_->lines) {
+    if (&conversations_[line.index] == &conversation) line.withdrawn = true;
+  }
+  conversation.step_tokens = 0;
+}
+
+void Engine::abandon_step() noexcept {
+  if (!step_open() || in_job_) return;
+  for (OpenStep::Line& line : open_step_->lines) line.withdrawn = true;
+  // The cells go back before closed conversations do.
+  std::ranges::fill(open_step_->accepted, 0);
+  open_step_->ticket.commit(open_step_->accepted);
+  for (std::size_t index = 0; index < open_step_->lines.size(); ++index) leave_step(index);
+  open_step_.reset();
+}
+
+Result<StepReport> Engine::step(const StepOptions& options) {
+  if (in_job_) return fail(Outcome::kBusy, "a step cannot be taken from within another");
+  StepReport report;
+  const Status ran = base::within_memory([&]() -> Status {
+    if (!step_open()) {
+      const std::int64_t start = clock_->now_ns();
+      KVASIR_ASSIGN(const bool any, begin_step(options));
+      report.plan_ns = clock_->now_ns() - start;
+      if (!any) return {};
+    }
+    prepare_report(report);
+    return run_passes(options, report);
+  });
+  if (ran) return report;
+  abandon_step();
+  return fail(ran.error());
+}
+
+Status Engine::run_passes(const StepOptions& options, StepReport& report) {
+  while (!passes_done()) {
+    if (!pass_open()) {
+      KVASIR_ASSIGN(const bool wanted, start_pass());
+      if (!wanted) continue;
+    }
+    KVASIR_TRY(run_jobs(options, report));
+    if (report.outcome != Outcome::kDone) return {};
+    end_pass();
+  }
+  draw();
+  const std::int64_t start = clock_->now_ns();
+  commit_step(options, report);
+  report.commit_ns = clock_->now_ns() - start;
+  return {};
+}
+
+// Runs the pass at hand to its end (report.outcome is then kDone) or until the caller suspends or cancels the
+// step.
+Status Engine::run_jobs(const StepOptions& options, StepReport& report) {
+  while (true) {
+    KVASIR_ASSIGN(const bool done, run_job());
+    if (done) break;
+    if (!options.between_jobs) continue;
+    const JobView at = view();
+    in_job_ = true;
+    const Verdict verdict = options.between_jobs(at);
+    in_job_ = false;
+    if (verdict == Verdict::kGoOn) continue;
+    report.passes = at.pass + 1;
+    report.outcome = Outcome::kSuspended;
+    if (verdict == Verdict::kCancel) {
+      report.layers_undone = at.pass * std::uint64_t{at.progress.layers} + at.progress.layer;
+      report.outcome = Outcome::kCancelled;
+      const std::int64_t start = clock_->now_ns();
+      abandon_step();
+      report.rollback_ns = clock_->now_ns() - start;
+    }
+    return {};
+  }
+  report.outcome = Outcome::kDone;
+  return {};
+}
+
+}  // namespace kvasir::engine
