@@ -1,4 +1,6 @@
-// What an executor tells about itself: what a step did, and what the cache holds. Value types.
+// What an executor tells about itself: what a step did, and what the cache holds.
+//
+// A value header.
 #pragma once
 
 #include <cstdint>

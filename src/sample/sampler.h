@@ -6,20 +6,13 @@
 #include <span>
 #include <vector>
 
+#include "kvasir/generate.h"
 #include "kvasir/result.h"
 #include "kvasir/token.h"
 
 namespace kvasir::sample {
 
-// How a token is drawn. The cuts apply in this order: top-k, top-p, min-p; then the temperature.
-// Sources: top-k: Fan et al., 2018; top-p: Holtzman et al., The Curious Case of Neural Text Degeneration,
-// 2019; min-p: Nguyen et al., Turning Up the Heat, 2024.
-struct SamplerSettings {
-  float temperature = 0.8F;  // 0: the most likely token, ties to the lower id
-  std::uint32_t top_k = 40;  // keep the k most likely; 0 keeps all
-  float top_p = 0.95F;       // keep the most likely tokens whose probabilities reach p; 1 keeps all
-  float min_p = 0.05F;       // keep tokens at least min_p times as likely as the most likely; 0 keeps all
-};
+using SamplerSettings = kvasir::Sampler;
 
 // kInvalidArgument names the setting that is out of range: temperature below 0, top-p not in (0, 1], min-p
 // not in [0, 1], or not a number.
@@ -36,6 +29,7 @@ class Sampler {
   [[nodiscard]] Result<Token> sample(std::span<const float> logits, std::uint64_t accepted);
 
   [[nodiscard]] std::uint64_t seed() const noexcept { return seed_; }
+  void reseed(std::uint64_t seed) noexcept { seed_ = seed; }
 
  private:
   struct Candidate {

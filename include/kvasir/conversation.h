@@ -1,0 +1,184 @@
+// A conversation: a handle on one token history with its cells, queue and draws.
+//
+// Any thread may call. Calls take effect at once, or answer an Error and change nothing. While a conversation
+// is part of an open step, queries, fork() and prompt() act on what is committed; cancel() and close() take
+// it out of the step; edits wait for the step where a worker runs, and answer kBusy where none does or from a
+// callback.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "kvasir/generate.h"
+#include "kvasir/generation.h"
+#include "kvasir/model.h"
+#include "kvasir/report.h"
+#include "kvasir/result.h"
+#include "kvasir/token.h"
+
+namespace kvasir {
+
+namespace api {
+class Core;
+}
+
+struct ConversationOptions {
+  int priority = 0;                         // higher goes first
+  bool pinned = false;                      // never gives up its cells to make room for others
+  std::uint64_t salt = 0;                   // beginnings are shared only among conversations of one salt
+  std::optional<std::uint64_t> max_length;  // tokens it may reach; default: the executor's context
+  std::optional<std::uint64_t> seed;        // of its draws; default: a new one, see seed()
+};
+
+// Vectors in the place of tokens, one behind the other, embedding_size() floats each. All must be finite.
+struct Embeddings {
+  std::span<const float> values;
+};
+struct Text {
+  std::string_view text;
+  TextOptions options;
+};
+using PromptPart = std::variant<std::span<const Token>, Text, Embeddings>;
+
+struct PromptOptions {
+  bool every_logit = false;  // keep the row of logits of each of these tokens, not of the last alone
+};
+
+// One change of a conversation's history.
+struct EditOperation {
+  enum class Kind : std::uint8_t {
+    kRemove,  // takes the tokens [first, first + count) out; those behind move up, positions stay
+    kMove,    // adds `amount` to their positions
+    kDivide,  // divides their positions by `amount`, rounding down
+  };
+  Kind kind = Kind::kRemove;
+  std::uint64_t first = 0;
+  std::uint64_t count = 0;
+  std::int64_t amount = 0;
+};
+
+enum class ConversationState : std::uint8_t {
+  kEmpty,        // nothing computed, nothing queued
+  kReady,        // all is computed, the last token's logits are there
+  kNeedsPrompt,  // all is computed, but there are no logits: prompt or refresh() it
+  kQueued,       // something waits to be computed
+  kComputing,    // it is part of an open step
+  kWaiting,      // it waits for room
+  kClosed,
+};
+
+// Move-only. The destructor closes it, without waiting for anything.
+class Conversation {
+ public:
+  Conversation(Conversation&&) noexcept;
+  Conversation& operator=(Conversation&&) noexcept;
+  ~Conversation();
+
+  [[nodiscard]] ConversationId id() const noexcept;
+
+  // Queues tokens, text, vectors, or a mixture, of any length; nothing is computed before a step. Answers how
+  // many tokens were queued. Prompting while something is queued appends. All or nothing.
+  // kInvalidArgument: a token outside the vocabulary, a number that is not finite, a length that is no
+  // multiple of embedding_size(), nothing at all; kNoSpace: longer than the conversation may get, or than the
+  // whole cache, with the numbers; kWrongState while generate() goes on, and after close(); kOutOfMemory.
+  Result<std::uint64_t> prompt(std::span<const Token> tokens, const PromptOptions& options = {});
+  Result<std::uint64_t> prompt(std::string_view text, const TextOptions& text_options = {},
+                               const PromptOptions& options = {});
+  Result<std::uint64_t> prompt(const Embeddings& vectors, const PromptOptions& options = {});
+  Result<std::uint64_t> prompt(std::span<const PromptPart> parts, const PromptOptions& options = {});
+
+  // Makes the conversation hold exactly `tokens`: keeps the longest common beginning, takes the rest back and
+  // queues what is missing, at least the last token unless its logits are there. Answers how many were kept.
+  // Errors as prompt() and edit().
+  Result<std::uint64_t> prompt_to(std::span<const Token> tokens);
+
+  // Waits until nothing is queued; where no worker runs, by taking steps itself. kNoSpace where it waits for
+  // room that nobody will give back; kCancelled, kComputeFailed, kOutOfMemory as its step reported;
+  // kWrongState after close(), and from a callback.
+  [[nodiscard]] Status wait();
+  // As wait(), at most so long: false where that was not enough. Takes no steps itself.
+  [[nodiscard]] Result<bool> wait_for(std::chrono::nanoseconds time);
+  // Called once, from whoever steps and with no lock held, when nothing is queued any more, or when the
+  // conversation is cancelled or fails. At once where nothing is queued. kWrongState after close().
+  [[nodiscard]] Status when_ready(std::function<void(const Status&)> callback);
+
+  // The row of logits of the last token but `back`: vocabulary() floats. It is immutable and lives as long as
+  // somebody holds it. Rows before the last are there where PromptOptions::every_logit asked for them.
+  // kNeedsPrompt where there is none, or something is queued.
+  [[nodiscard]] Result<std::shared_ptr<const std::vector<float>>> logits(std::uint64_t back = 0) const;
+
+  // A token drawn from that row; it is not added: prompt() it to go on with it. Errors as logits();
+  // kInvalidArgument names a setting that is out of range; kOutOfMemory.
+  [[nodiscard]] Result<Token> sample(const Sampler& sampler = {}, std::uint64_t back = 0);
+
+  // Draws and computes token after token, see generation.h. What is queued is computed first. kNeedsPrompt
+  // where there is nothing to go on from; kWrongState while another generation goes on; kInvalidArgument
+  // names an option that makes no sense; kOutOfMemory.
+  [[nodiscard]] Result<Generation> generate(const GenerateOptions& options = {});
+
+  // A new conversation with the same history, queue and logits. Nothing is copied in the cache, now or later.
+  // Its draws have a seed of their own, derived from this one's, unless `keep_seed`. kOutOfMemory;
+  // kWrongState after close().
+  [[nodiscard]] Result<Conversation> fork(bool keep_seed = false);
+
+  // Several changes as one, all or none, each applied to what the one before left. kInvalidArgument for a
+  // range that is not there, a divisor below 1, a position out of range; kUnsupported where this model's
+  // positions cannot move; kNoSpace where keys must be rewritten and there is no room; kBusy as above;
+  // kWrongState while something is queued, generate() goes on, and after close(); kOutOfMemory.
+  [[nodiscard]] Status edit(std::span<const EditOperation> operations);
+
+  // Short forms. rewind() keeps the first `length` tokens. shift_left() drops `count` tokens after the first
+  // `keep` and moves the rest up, positions and all.
+  [[nodiscard]] Status rewind(std::uint64_t length);
+  [[nodiscard]] Status remove(std::uint64_t first, std::uint64_t count);
+  [[nodiscard]] Status shift_left(std::uint64_t keep, std::uint64_t count);
+  [[nodiscard]] Status clear();  // nothing is left, and nothing queued
+
+  // Tokens that would have to be computed again after rewind(length). kInvalidArgument beyond the length.
+  [[nodiscard]] Result<std::uint64_t> rewind_cost(std::uint64_t length) const;
+
+  // Queues the last token again, so that its logits come: after an edit that left none. Nothing to do where
+  // they are there. kNeedsPrompt for an empty conversation; kUnsupported where the last is an embedding
+  // vector; errors as edit().
+  [[nodiscard]] Status refresh();
+
+  // The draws go on with this seed. kWrongState after close().
+  [[nodiscard]] Status reseed(std::uint64_t seed);
+  [[nodiscard]] std::uint64_t seed() const noexcept;
+
+  // What is computed, kEmbedded in the place of vectors. kOutOfMemory; kWrongState after close().
+  [[nodiscard]] Result<std::vector<Token>> tokens() const;
+  [[nodiscard]] std::uint64_t length() const noexcept;  // tokens computed; 0 after close()
+  [[nodiscard]] ConversationState state() const noexcept;
+  [[nodiscard]] ConversationInfo info() const noexcept;
+
+  // Whether so many more tokens fit now; makes sure that they do, in place of what was reserved before.
+  // kNoSpace with the numbers; kWrongState after close().
+  [[nodiscard]] bool fits(std::uint64_t tokens) const noexcept;
+  [[nodiscard]] Status reserve(std::uint64_t tokens);
+
+  [[nodiscard]] Status set_priority(int priority);
+  [[nodiscard]] Status set_pinned(bool pinned);
+
+  // Takes back everything queued, ends generate(), and takes the conversation out of an open step. What was
+  // committed stays. kWrongState after close().
+  [[nodiscard]] Status cancel();
+
+  // Gives everything back. Further calls answer kWrongState.
+  void close() noexcept;
+
+ private:
+  friend class Executor;
+  struct Handle;
+  explicit Conversation(std::unique_ptr<Handle> handle) noexcept;
+  std::unique_ptr<Handle> handle_;
+};
+
+}  // namespace kvasir

@@ -1,0 +1,122 @@
+// Many conversations over one model and one cache, advanced by atomic steps.
+//
+//   auto model = kvasir::Model::load("model.gguf");
+//   auto executor = kvasir::Executor::create(*model);
+//   auto talk = executor->conversation();
+//   talk->prompt("Once upon a time");
+//   auto story = talk->generate({.max_tokens = 64});
+//   while (auto piece = story->next(); piece && *piece) std::cout << (*piece)->text;
+//
+// Steps are taken by whoever calls step() or run_until_idle(), or by an own worker between start() and
+// stop(). A step takes full effect or none: until it is committed, every conversation is what it was before.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "kvasir/conversation.h"
+#include "kvasir/model.h"
+#include "kvasir/report.h"
+#include "kvasir/result.h"
+
+namespace kvasir {
+
+// How keys or values are stored in the cache.
+enum class CacheType : std::uint8_t { kF32, kF16, kBf16, kQ8_0, kQ4_0 };
+
+struct ExecutorOptions {
+  // Tokens that one conversation may reach. Default: the trained length, as far as the pool holds it.
+  std::optional<std::uint64_t> context;
+  // Tokens that the cache holds in all. Default: the trained length, at most 32,768, and no more than fits in
+  // half the free memory.
+  std::optional<std::uint64_t> pool;
+  CacheType keys = CacheType::kF16;
+  CacheType values = CacheType::kF16;
+  std::uint32_t page_cells = 32;    // cells in a page: 16, 32, ... 256
+  std::uint32_t pass_tokens = 512;  // most tokens in a pass
+  bool share_prefixes = true;       // prompts begin with what the cache still holds of others
+
+  // Called, from whoever steps and with no lock held, when less than this many tokens are free after a step
+  // and more were before it.
+  std::uint64_t low_space_tokens = 0;
+  std::function<void(const CacheInfo&)> on_low_space;
+};
+
+// Where a step is, between two of its jobs.
+struct JobView {
+  std::uint32_t pass = 0;    // of this step, from 0
+  std::uint32_t passes = 0;  // of this step
+  std::uint32_t layer = 0;   // finished in this pass
+  std::uint32_t layers = 0;  // of the model
+  std::uint64_t job = 0;     // finished in this pass
+};
+
+enum class Verdict : std::uint8_t {
+  kGoOn,
+  kSuspend,  // leave the step open; the next one continues it
+  kCancel,   // undo the step
+};
+
+// Bounds of a step.
+struct Budget {
+  // The call returns within 2 ms of it, where a job of the model takes less; what is not finished stays open.
+  std::optional<std::chrono::nanoseconds> time;
+  std::uint64_t tokens = UINT64_MAX;  // most in one pass
+  bool whole_queue = false;           // all that is queued as one unit, all or nothing; else one pass
+  // Asked between two jobs, from the thread that steps, with no lock held.
+  std::function<Verdict(const JobView&)> between_jobs;
+};
+
+// Move-only. Any thread may call anything. Conversations may outlive it: they then answer kWrongState.
+class Executor {
+ public:
+  // kInvalidArgument names an option that makes no sense; kNoSpace where the pool does not fit into memory,
+  // with the bytes; kOutOfMemory.
+  [[nodiscard]] static Result<Executor> create(const Model& model, const ExecutorOptions& options = {});
+
+  Executor(Executor&&) noexcept;
+  Executor& operator=(Executor&&) noexcept;
+  // Stops the worker and ends all conversations.
+  ~Executor();
+
+  // A new, empty conversation. kOutOfMemory; kWrongState after close().
+  [[nodiscard]] Result<Conversation> conversation(const ConversationOptions& options = {});
+
+  // One step, or the continuation of an open one. What concerns one conversation is in its report; an Error
+  // concerns the whole step, which then has not happened: kOutOfMemory, kComputeFailed; kBusy while another
+  // thread steps.
+  [[nodiscard]] Result<StepReport> step(const Budget& budget = {});
+
+  // Steps until nothing is left to do, or the budget is used up (its `time` is that of all steps together).
+  // The report is the sum; its outcome is kIdle, kSuspended, kStalled or kCancelled. Errors as step().
+  [[nodiscard]] Result<StepReport> run_until_idle(const Budget& budget = {});
+
+  // Undoes an open, suspended step. Its tokens are queued again. kBusy while a thread steps.
+  [[nodiscard]] Status abandon_step();
+
+  // A worker that steps whenever there is something to do. kWrongState where there is one; kOutOfMemory where
+  // the system starts no thread. stop() waits for the step it is in; kWrongState from the worker's own
+  // callbacks, which must not wait for themselves.
+  [[nodiscard]] Status start();
+  [[nodiscard]] Status stop();
+
+  [[nodiscard]] CacheInfo cache() const;
+  [[nodiscard]] Metrics metrics() const;
+  [[nodiscard]] std::uint64_t context() const noexcept;  // tokens that one conversation may reach
+
+  // Moves cells together, about `budget` tokens of them; answers how many. No bit of any logits changes.
+  // kBusy while a thread steps; kOutOfMemory, with what has moved moved.
+  Result<std::uint64_t> compact(std::uint64_t budget = UINT64_MAX);
+
+  // Ends everything, as the destructor does. Calls from callbacks of this executor are legal.
+  void close() noexcept;
+
+ private:
+  explicit Executor(std::shared_ptr<api::Core> core) noexcept;
+  std::shared_ptr<api::Core> core_;
+};
+
+}  // namespace kvasir

@@ -1,0 +1,189 @@
+#include "kvasir/executor.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "api/parts.h"
+#include "base/checked.h"
+#include "base/clock.h"
+#include "base/cpu.h"
+#include "base/try.h"
+#include "base/within_memory.h"
+#include "kv/arena.h"
+#include "pages/types.h"
+
+namespace kvasir {
+namespace {
+
+// Pools larger than this are made when they are asked for.
+constexpr std::uint64_t kDefaultPoolMax = 32'768;
+
+// Rows of logits in a pass: enough for many that generate, little beside the weights.
+constexpr std::uint32_t kLogitRows = 64;
+
+kv::CacheElement element(CacheType type) {
+  switch (type) {
+    case CacheType::kF32:
+      return kv::CacheElement::kF32;
+    case CacheType::kF16:
+      return kv::CacheElement::kF16;
+    case CacheType::kBf16:
+      return kv::CacheElement::kBF16;
+    case CacheType::kQ8_0:
+      return kv::CacheElement::kQ8_0;
+    case CacheType::kQ4_0:
+      return kv::CacheElement::kQ4_0;
+  }
+  return kv::CacheElement::kF16;
+}
+
+// Tokens that fit into half the free memory; UINT64_MAX where that cannot be told.
+Result<std::uint64_t> tokens_in_half_the_memory(const model::Network& network,
+                                                const engine::EngineOptions& options) {
+  std::uint64_t page_bytes = 0;
+  for (const model::CacheGroup& group : network.groups) {
+    KVASIR_ASSIGN(const std::size_t frame,
+                  kv::Arena::frame_bytes(group.layers, options.types, options.page_cells));
+    page_bytes += frame * group.layers.size();
+  }
+  const std::uint64_t half = base::available_memory() / 2;
+  if (half == 0 || page_bytes == 0) return UINT64_MAX;
+  return half / page_bytes * options.page_cells;
+}
+
+Result<engine::EngineOptions> sizes_of(const model::Model& model, const ExecutorOptions& options) {
+  engine::EngineOptions sizes;
+  sizes.page_cells = options.page_cells;
+  sizes.pass_tokens = options.pass_tokens;
+  sizes.logit_rows = kLogitRows;
+  sizes.share_prefixes = options.share_prefixes;
+  sizes.types = {element(options.keys), element(options.values)};
+  const bool usable_page = options.page_cells >= pages::kCellsStep &&
+                           options.page_cells <= pages::kPageCellsMax &&
+                           options.page_cells % pages::kCellsStep == 0;
+  if (!usable_page) {
+    return fail(Outcome::kInvalidArgument, "a page has 16, 32, ... or 256 cells",
+                {.wanted = options.page_cells, .limit = pages::kPageCellsMax, .setting = "page_cells"});
+  }
+  KVASIR_ASSIGN(const std::uint64_t fitting, tokens_in_half_the_memory(model.network(), sizes));
+  const std::uint64_t trained = std::max<std::uint64_t>(model.sizes().context, 1);
+  sizes.pool = options.pool.value_or(std::min({trained, kDefaultPoolMax, fitting}));
+  if (sizes.pool > fitting) {
+    return fail(Outcome::kNoSpace,
+                "a pool of " + std::to_string(sizes.pool) + " tokens takes more than half the free memory; " +
+                    std::to_string(fitting) + " would fit",
+                {.wanted = sizes.pool, .available = fitting, .setting = "pool"});
+  }
+  sizes.context = options.context.value_or(std::min(trained, sizes.pool));
+  return sizes;
+}
+
+engine::StepBudget budget_of(const Budget& budget) {
+  engine::StepBudget mine;
+  if (budget.time) mine.time_ns = std::max<std::int64_t>(0, budget.time->count());
+  mine.tokens = std::max<std::uint64_t>(1, budget.tokens);
+  mine.whole_queue = budget.whole_queue;
+  if (budget.between_jobs) {
+    mine.between_jobs = [&budget](const engine::JobView& view) {
+      const Verdict verdict = budget.between_jobs({.pass = view.pass,
+                                                   .passes = view.passes,
+                                                   .layer = view.progress.layer,
+                                                   .layers = view.progress.layers,
+                                                   .job = view.progress.jobs});
+      return static_cast<engine::Verdict>(verdict);
+    };
+  }
+  return mine;
+}
+static_assert(static_cast<int>(Verdict::kCancel) == static_cast<int>(engine::Verdict::kCancel));
+static_assert(static_cast<int>(Verdict::kSuspend) == static_cast<int>(engine::Verdict::kSuspend));
+
+Result<std::uint64_t> new_seed() {
+  std::uint64_t seed = 0;
+  KVASIR_TRY(base::system_entropy().fill(std::as_writable_bytes(std::span(&seed, 1))));
+  return seed >> 11;  // within what every reader of JSON keeps exactly
+}
+
+}  // namespace
+
+Executor::Executor(std::shared_ptr<api::Core> core) noexcept : core_(std::move(core)) {}
+Executor::Executor(Executor&&) noexcept = default;
+
+Executor& Executor::operator=(Executor&& other) noexcept {
+  close();
+  core_ = std::move(other.core_);
+  return *this;
+}
+
+Executor::~Executor() {
+  close();
+}
+
+Result<Executor> Executor::create(const Model& model, const ExecutorOptions& options) {
+  return base::within_memory([&]() -> Result<Executor> {
+    const std::shared_ptr<const api::ModelParts>& parts = model.parts_;
+    KVASIR_ASSIGN(const engine::EngineOptions sizes, sizes_of(*parts->model, options));
+    KVASIR_ASSIGN(auto executor,
+                  engine::Executor::create(parts->model, parts->pool,
+                                           {sizes, options.low_space_tokens, options.on_low_space}));
+    return Executor(std::make_shared<api::Core>(parts, std::move(executor)));
+  });
+}
+
+Result<Conversation> Executor::conversation(const ConversationOptions& options) {
+  return base::within_memory([&]() -> Result<Conversation> {
+    engine::ConversationSettings settings{.priority = options.priority,
+                                          .pinned = options.pinned,
+                                          .salt = options.salt,
+                                          .max_length = options.max_length.value_or(UINT64_MAX)};
+    if (options.seed) {
+      settings.seed = *options.seed;
+    } else {
+      KVASIR_ASSIGN(settings.seed, new_seed());
+    }
+    auto handle = std::make_unique<Conversation::Handle>();
+    handle->core = core_;
+    handle->node = std::make_unique<engine::PostedClose>();
+    KVASIR_ASSIGN(handle->id, core_->executor->change([&](engine::Engine& e) { return e.open(settings); }));
+    handle->node->id = handle->id;
+    return Conversation(std::move(handle));
+  });
+}
+
+Result<StepReport> Executor::step(const Budget& budget) {
+  return core_->executor->step(budget_of(budget));
+}
+
+Result<StepReport> Executor::run_until_idle(const Budget& budget) {
+  return core_->executor->run_until_idle(budget_of(budget));
+}
+
+Status Executor::abandon_step() {
+  return core_->executor->abandon_step();
+}
+Status Executor::start() {
+  return core_->executor->start();
+}
+Status Executor::stop() {
+  return core_->executor->stop();
+}
+
+CacheInfo Executor::cache() const {
+  return core_->executor->cache();
+}
+Metrics Executor::metrics() const {
+  return core_->executor->metrics();
+}
+std::uint64_t Executor::context() const noexcept {
+  return core_->executor->options().context;
+}
+
+Result<std::uint64_t> Executor::compact(std::uint64_t budget) {
+  return base::within_memory([&] { return core_->executor->compact(budget); });
+}
+
+void Executor::close() noexcept {
+  if (core_ != nullptr) core_->executor->close();
+}
+
+}  // namespace kvasir

@@ -1,0 +1,96 @@
+#include "kvasir/model.h"
+
+#include <utility>
+
+#include "api/parts.h"
+#include "base/cpu.h"
+#include "base/file.h"
+#include "base/try.h"
+#include "base/within_memory.h"
+#include "gguf/gguf.h"
+
+namespace kvasir {
+
+Result<Model> Model::load(const std::string& path, const ModelOptions& options) {
+  return base::within_memory([&]() -> Result<Model> {
+    auto parts = std::make_shared<api::ModelParts>();
+    const int threads = options.threads == 0 ? base::usable_processors() : options.threads;
+    KVASIR_ASSIGN(parts->pool, parallel::ThreadPool::create(threads));
+    KVASIR_ASSIGN(const gguf::File file, gguf::File::open(base::system_files(), path));
+    KVASIR_ASSIGN(parts->tokenizer, text::Tokenizer::load(file));
+    const auto report = [&](std::uint64_t done, std::uint64_t total) {
+      return !options.progress ||
+             options.progress(total == 0 ? 1 : static_cast<double>(done) / static_cast<double>(total));
+    };
+    KVASIR_ASSIGN(parts->model, model::Model::load(file, *parts->pool, report));
+    const std::uint32_t rows = parts->model->sizes().vocabulary;
+    if (parts->tokenizer->size() > rows) {
+      return fail(Outcome::kCorrupt, "the vocabulary has " + std::to_string(parts->tokenizer->size()) +
+                                         " tokens, the model's embedding " + std::to_string(rows));
+    }
+    return Model(std::move(parts));
+  });
+}
+
+Result<std::vector<Token>> Model::tokenize(std::string_view text, const TextOptions& options) const {
+  return base::within_memory([&]() -> Result<std::vector<Token>> {
+    const text::Tokenizer& tokenizer = *parts_->tokenizer;
+    KVASIR_ASSIGN(std::vector<Token> tokens,
+                  tokenizer.tokenize(text, {.parse_special = options.parse_special}));
+    const std::optional<Token> begin = tokenizer.begin_token();
+    const bool wanted = options.add_begin == AddBegin::kYes ||
+                        (options.add_begin == AddBegin::kAuto && tokenizer.adds_begin());
+    if (!wanted) return tokens;
+    if (!begin) return fail(Outcome::kInvalidArgument, "this vocabulary has no begin token");
+    if (tokens.empty() || tokens.front() != *begin) tokens.insert(tokens.begin(), *begin);
+    return tokens;
+  });
+}
+
+Result<std::string> Model::detokenize(std::span<const Token> ids) const {
+  return parts_->tokenizer->detokenize(ids);
+}
+
+std::optional<Token> Model::find(std::string_view spelling) const noexcept {
+  return parts_->tokenizer->find(spelling);
+}
+
+std::optional<Token> Model::begin_token() const noexcept {
+  return parts_->tokenizer->begin_token();
+}
+
+bool Model::ends_generation(Token id) const noexcept {
+  return parts_->tokenizer->ends_generation(id);
+}
+
+std::uint32_t Model::vocabulary() const noexcept {
+  return parts_->model->sizes().vocabulary;
+}
+
+std::uint32_t Model::embedding_size() const noexcept {
+  return parts_->model->sizes().embedding;
+}
+
+std::uint64_t Model::trained_context() const noexcept {
+  return parts_->model->sizes().context;
+}
+
+std::string_view Model::architecture() const noexcept {
+  return parts_->model->sizes().architecture;
+}
+
+Result<std::vector<float>> Model::embedding(Token id) const {
+  return base::within_memory([&]() -> Result<std::vector<float>> {
+    if (id < 0 || static_cast<std::uint32_t>(id) >= vocabulary()) {
+      return fail(
+          Outcome::kInvalidArgument,
+          "there is no token " + std::to_string(id) + ", the vocabulary has " + std::to_string(vocabulary()),
+          {.limit = vocabulary()});
+    }
+    std::vector<float> row(embedding_size());
+    parts_->model->network().token_embedding.read_row(static_cast<std::size_t>(id), row);
+    return row;
+  });
+}
+
+}  // namespace kvasir

@@ -1,0 +1,343 @@
+#include "engine/executor.h"
+
+#include <algorithm>
+#include <chrono>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "base/try.h"
+#include "base/within_memory.h"
+
+namespace kvasir::engine {
+namespace {
+
+// Without the sentence where there is no memory for it.
+Status failed(const Error& error) noexcept {
+  try {
+    return fail(error);
+  } catch (const std::bad_alloc&) {
+    return fail(error.code(), std::string(), error.numbers());
+  }
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Executor>> Executor::create(std::shared_ptr<const model::Model> model,
+                                                   std::shared_ptr<parallel::ThreadPool> pool,
+                                                   ExecutorSettings settings, const base::Clock& clock) {
+  return base::within_memory([&]() -> Result<std::shared_ptr<Executor>> {
+    parallel::ThreadPool& threads = *pool;
+    const std::shared_ptr<Executor> executor(new Executor(std::move(pool), std::move(settings), clock));
+    KVASIR_ASSIGN(executor->engine_,
+                  Engine::create(std::move(model), threads, executor->settings_.engine, clock));
+    return executor;
+  });
+}
+
+// The worker holds the executor, so it has ended.
+Executor::~Executor() {
+  if (engine_ != nullptr) close();
+}
+
+Executor::Lock Executor::lock() const {
+  Lock held(mutex_);
+  close_posted();
+  return held;
+}
+
+void Executor::changed() noexcept {
+  ++changes_;
+  stalled_ = false;
+  vain_ = engine_->step_is_vain();
+  change_.notify_all();
+}
+
+Status Executor::check_open() const {
+  if (!closed_) return {};
+  return fail(Outcome::kWrongState, "the executor is closed");
+}
+
+// Whether the caller is the thread that steps, that is: whether this is called from a callback.
+bool Executor::steps_here() const noexcept {
+  return stepper_.load(std::memory_order_relaxed) == std::this_thread::get_id();
+}
+
+// Conversations whose handles were destroyed.
+void Executor::close_posted() const noexcept {
+  PostedClose* node = posted_.exchange(nullptr, std::memory_order_acquire);
+  if (node == nullptr) return;
+  auto& self = const_cast<Executor&>(*this);  // NOLINT(cppcoreguidelines-pro-type-const-cast): under its lock
+  while (node != nullptr) {
+    const std::unique_ptr<PostedClose> owned(node);
+    node = owned->next;
+    static_cast<void>(self.engine_->close(owned->id));
+  }
+  self.changed();
+}
+
+void Executor::post_close(std::unique_ptr<PostedClose> node) noexcept {
+  PostedClose* const mine = node.release();
+  mine->next = posted_.load(std::memory_order_relaxed);
+  while (!posted_.compare_exchange_weak(mine->next, mine, std::memory_order_release)) {
+  }
+  // A worker with nothing else to do closes it now; whoever calls next does so otherwise.
+  change_.notify_all();
+}
+
+Status Executor::edit(ConversationId id, const std::function<Status(Engine&)>& call) {
+  Lock held = lock();
+  while (true) {
+    KVASIR_TRY(check_open());
+    KVASIR_ASSIGN(const Conversation* const conversation, engine_->look(id));
+    if (!conversation->in_step || !worker_runs_ || steps_here()) break;
+    change_.wait(held);
+    close_posted();
+  }
+  copying_.fetch_add(1);
+  const std::lock_guard bytes(bytes_);
+  copying_.fetch_sub(1);
+  const Status done = base::within_memory([&] { return call(*engine_); });
+  changed();
+  return done;
+}
+
+Status Executor::cancel(ConversationId id) {
+  Lock held = lock();
+  KVASIR_TRY(check_open());
+  KVASIR_TRY(engine_->cancel(id));
+  ++metrics_.cancelled;
+  if (const auto watch = watches_.find(static_cast<std::uint64_t>(id)); watch != watches_.end()) {
+    ++watch->second.cancels;
+    watch->second.failure.reset();
+  }
+  changed();
+  collect_due();
+  call_due(held);
+  return {};
+}
+
+void Executor::close_conversation(ConversationId id) noexcept {
+  Lock held = lock();
+  if (closed_) return;
+  static_cast<void>(engine_->close(id));
+  changed();
+  collect_due();
+  call_due(held);
+}
+
+// Whether waiting for `id` is over; `cancels` is how often it had been cancelled when that began.
+Status Executor::ready(ConversationId id, std::uint64_t cancels, bool& done) {
+  done = true;
+  const auto closed = [] { return fail(Outcome::kWrongState, "the conversation is closed"); };
+  if (closed_) return closed();
+  const auto conversation = engine_->look(id);
+  if (!conversation) return closed();
+  const Watch& watch = watches_[static_cast<std::uint64_t>(id)];
+  if (watch.cancels != cancels) return fail(Outcome::kCancelled, "the conversation was cancelled");
+  if (watch.failure) return fail(*watch.failure);
+  done = (*conversation)->queue.empty() && !(*conversation)->in_step;
+  return {};
+}
+
+// Why waiting for room is in vain: the latest step found none for anybody.
+const Error* Executor::hopeless(ConversationId id) const {
+  if (!stalled_) return nullptr;
+  const auto conversation = std::as_const(*engine_).look(id);
+  if (!conversation || !(*conversation)->shortage) return nullptr;
+  return &*(*conversation)->shortage;
+}
+
+// Brings a waiting thread one step further: by stepping, or by waiting for whoever steps.
+Status Executor::go_on(Lock& held, ConversationId id) {
+  if (const Error* const shortage = hopeless(id)) return fail(*shortage);
+  if (steps_here()) return fail(Outcome::kWrongState, "a callback must not wait for the step that called it");
+  if (worker_runs_ || stepping_) {
+    change_.wait(held);
+    close_posted();
+    return {};
+  }
+  KVASIR_ASSIGN(const kvasir::StepReport report, step_held(held, {}));
+  if (report.outcome != Outcome::kIdle) return {};
+  return fail(Outcome::kWrongState, "a generation waits for its text to be read; read it, or cancel it");
+}
+
+Status Executor::wait(ConversationId id) {
+  return base::within_memory([&]() -> Status {
+    Lock held = lock();
+    Watch& watch = watches_[static_cast<std::uint64_t>(id)];
+    watch.failure.reset();
+    const std::uint64_t cancels = watch.cancels;
+    while (true) {
+      bool done = false;
+      KVASIR_TRY(ready(id, cancels, done));
+      if (done) return {};
+      KVASIR_TRY(go_on(held, id));
+    }
+  });
+}
+
+Result<bool> Executor::wait_for(ConversationId id, std::int64_t ns) {
+  return base::within_memory([&]() -> Result<bool> {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::nanoseconds(ns);
+    Lock held = lock();
+    Watch& watch = watches_[static_cast<std::uint64_t>(id)];
+    watch.failure.reset();
+    const std::uint64_t cancels = watch.cancels;
+    while (true) {
+      bool done = false;
+      KVASIR_TRY(ready(id, cancels, done));
+      if (done) return true;
+      if (const Error* const shortage = hopeless(id)) return fail(*shortage);
+      if (steps_here())
+        return fail(Outcome::kWrongState, "a callback must not wait for the step that called it");
+      if (change_.wait_until(held, until) == std::cv_status::timeout) return false;
+      close_posted();
+    }
+  });
+}
+
+Status Executor::when_ready(ConversationId id, ReadyCallback callback) {
+  return base::within_memory([&]() -> Status {
+    Lock held = lock();
+    KVASIR_TRY(check_open());
+    KVASIR_TRY(engine_->look(id));
+    Watch& watch = watches_[static_cast<std::uint64_t>(id)];
+    due_.reserve(due_.size() + callbacks_ + 1);
+    watch.failure.reset();
+    watch.callbacks.push_back(std::move(callback));
+    ++callbacks_;
+    collect_due();
+    call_due(held);
+    return {};
+  });
+}
+
+// Moves the callbacks of conversations that are ready, cancelled, failed or closed to due_.
+void Executor::collect_due() noexcept {
+  for (auto entry = watches_.begin(); entry != watches_.end();) {
+    Watch& watch = entry->second;
+    const auto conversation = engine_->look(ConversationId{entry->first});
+    Status status;
+    bool due = true;
+    if (closed_ || !conversation) {
+      status = fail(Outcome::kCancelled, "closed");
+    } else if (watch.failure) {
+      status = failed(*watch.failure);
+    } else if (watch.cancels > 0 && (*conversation)->queue.empty()) {
+      status = fail(Outcome::kCancelled, "cancelled");
+    } else {
+      due = (*conversation)->queue.empty() && !(*conversation)->in_step;
+    }
+    if (due) {
+      for (ReadyCallback& callback : watch.callbacks) {
+        due_.push_back({std::move(callback), status ? Status() : failed(status.error())});
+      }
+      callbacks_ -= watch.callbacks.size();
+      watch.callbacks.clear();
+    }
+    entry = closed_ || !conversation ? watches_.erase(entry) : std::next(entry);
+  }
+}
+
+void Executor::call_due(Lock& held) noexcept {
+  while (!due_.empty()) {
+    const Due due = std::move(due_.front());
+    due_.erase(due_.begin());
+    held.unlock();
+    due.callback(due.status);
+    held.lock();
+  }
+}
+
+Result<std::optional<GeneratedPiece>> Executor::next_piece(ConversationId id, TextGeneration& generation) {
+  return base::within_memory([&]() -> Result<std::optional<GeneratedPiece>> {
+    Lock held = lock();
+    while (true) {
+      if (std::optional<GeneratedPiece> piece = generation.take()) {
+        changed();  // its conversation may have waited for this place
+        return piece;
+      }
+      if (generation.error()) return fail(*generation.error());
+      if (generation.ended()) return std::optional<GeneratedPiece>();
+      const Status gone_on = go_on(held, id);
+      if (gone_on) continue;
+      if (gone_on.error().code() != Outcome::kWrongState) {
+        generation.end(&gone_on.error());
+        static_cast<void>(engine_->cancel(id));
+        changed();
+      }
+      return fail(gone_on.error());
+    }
+  });
+}
+
+Result<std::optional<GeneratedPiece>> Executor::poll_piece(TextGeneration& generation) {
+  const Lock held = lock();
+  std::optional<GeneratedPiece> piece = generation.take();
+  if (piece) {
+    changed();
+    return piece;
+  }
+  if (generation.error()) return fail(*generation.error());
+  return piece;
+}
+
+void Executor::end_generation(ConversationId id, TextGeneration& generation) noexcept {
+  const Lock held = lock();
+  if (closed_ || generation.ended()) return;
+  const auto conversation = std::as_const(*engine_).look(id);
+  if (!conversation || (*conversation)->drawer.get() != &generation) return;
+  static_cast<void>(engine_->cancel(id));
+  changed();
+}
+
+CacheInfo Executor::cache_held() const {
+  const pages::SpaceReport space = engine_->space();
+  const pages::PrefixCounters& prefix = engine_->prefix_counters();
+  CacheInfo info;
+  info.free = space.free;
+  info.promised = space.promised;
+  info.evictable = space.evictable_cells;
+  info.held = space.held_cells - space.evictable_cells;
+  info.pool = engine_->capacity();
+  info.fragmentation = space.fragmentation;
+  info.prefix_lookups = prefix.lookups;
+  info.prefix_hits = prefix.hits;
+  info.prefix_tokens = prefix.tokens_found;
+  for (const Conversation& conversation : engine_->conversations()) {
+    if (conversation.open()) info.queued += conversation.queue.size();
+  }
+  return info;
+}
+
+CacheInfo Executor::cache() const {
+  const Lock held = lock();
+  return cache_held();
+}
+
+Metrics Executor::metrics() const {
+  const Lock held = lock();
+  Metrics metrics = metrics_;
+  metrics.reused = engine_->prefix_counters().tokens_found;
+  return metrics;
+}
+
+// A page at a time, so that nobody waits long for the lock.
+Result<std::uint64_t> Executor::compact(std::uint64_t budget) {
+  std::uint64_t moved = 0;
+  while (moved < budget) {
+    Lock held = lock();
+    KVASIR_TRY(check_open());
+    copying_.fetch_add(1);
+    const std::lock_guard bytes(bytes_);
+    copying_.fetch_sub(1);
+    KVASIR_ASSIGN(const std::uint64_t some,
+                  engine_->compact(std::min<std::uint64_t>(budget - moved, options().page_cells)));
+    if (some == 0) break;
+    moved += some;
+  }
+  return moved;
+}
+
+}  // namespace kvasir::engine

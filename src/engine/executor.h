@@ -1,0 +1,206 @@
+// An engine that any thread may use: one lock of microseconds around its metadata, none around its jobs.
+//
+// Steps are taken by whoever calls step(), one at a time, or by an own worker. The lock is released for each
+// job and each draw; who copies cells meanwhile keeps the next job waiting.
+//
+// Invariants (docs/invariants.md)
+//   X1  mutex_ is held whenever the engine is touched, but for run_job() and draw() of the one thread that
+//       steps.
+//   X2  No callback runs and no thread is joined with mutex_ held.
+//   X3  Bytes of cells are touched by one thread at a time: the thread that steps, within a job and with
+//       bytes_ held, or the holder of mutex_ and bytes_.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "engine/engine.h"
+#include "engine/generation.h"
+#include "kvasir/report.h"
+#include "kvasir/result.h"
+
+namespace kvasir::engine {
+
+struct StepBudget {
+  std::optional<std::int64_t> time_ns;
+  std::uint64_t tokens = UINT64_MAX;  // most in a pass
+  bool whole_queue = false;
+  std::function<Verdict(const JobView&)> between_jobs;
+};
+
+struct ExecutorSettings {
+  EngineOptions engine;
+  std::uint64_t low_space_tokens = 0;
+  std::function<void(const CacheInfo&)> on_low_space;
+};
+
+using ReadyCallback = std::function<void(const Status&)>;
+
+// A conversation that its handle has let go, to be closed by the next call. Its memory was taken with the
+// handle's.
+struct PostedClose {
+  ConversationId id{};
+  PostedClose* next = nullptr;
+};
+
+// Any thread. Kept alive by its handles and by its worker.
+class Executor : public std::enable_shared_from_this<Executor> {
+ public:
+  // As Engine::create(). `owner` is kept as long as the executor: what model and pool belong to.
+  [[nodiscard]] static Result<std::shared_ptr<Executor>> create(
+      std::shared_ptr<const model::Model> model, std::shared_ptr<parallel::ThreadPool> pool,
+      ExecutorSettings settings, const base::Clock& clock = base::system_clock());
+  ~Executor();
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+
+  // Runs `call` on the engine with everyone kept out; then whoever waits looks again. kWrongState after
+  // close().
+  template <class Call>
+  auto change(const Call& call) -> decltype(call(std::declval<Engine&>()));
+
+  // The same for calls that change nothing.
+  template <class Call>
+  auto look(const Call& call) const -> decltype(call(std::declval<const Engine&>()));
+
+  // As change(), for calls that need the conversation outside the open step and may touch bytes. Waits for
+  // the step where a worker runs; kBusy where none does, or from a callback.
+  [[nodiscard]] Status edit(ConversationId id, const std::function<Status(Engine&)>& call);
+
+  // As Engine::cancel() and close(); who waits for the conversation is told.
+  [[nodiscard]] Status cancel(ConversationId id);
+  void close_conversation(ConversationId id) noexcept;
+  // Without a lock, and without taking memory: for destructors.
+  void post_close(std::unique_ptr<PostedClose> node) noexcept;
+
+  // Waits until nothing of the conversation is queued, by stepping where no worker runs. kNoSpace where it
+  // lacks room that nobody will give back; kCancelled; kWrongState from a callback and after close(); what
+  // the step answered that failed.
+  [[nodiscard]] Status wait(ConversationId id);
+  // The same for a limited time and without stepping: false where it was not enough.
+  [[nodiscard]] Result<bool> wait_for(ConversationId id, std::int64_t ns);
+  [[nodiscard]] Status when_ready(ConversationId id, ReadyCallback callback);
+
+  // The next piece of a generation, as wait() waits; nothing at its end.
+  [[nodiscard]] Result<std::optional<GeneratedPiece>> next_piece(ConversationId id,
+                                                                 TextGeneration& generation);
+  [[nodiscard]] Result<std::optional<GeneratedPiece>> poll_piece(TextGeneration& generation);
+  // Ends it, and what it made its conversation queue; nothing where it has ended or another goes on.
+  void end_generation(ConversationId id, TextGeneration& generation) noexcept;
+
+  // Steps (executor_step.cc), as kvasir::Executor documents.
+  [[nodiscard]] Result<kvasir::StepReport> step(const StepBudget& budget);
+  [[nodiscard]] Result<kvasir::StepReport> run_until_idle(const StepBudget& budget);
+  [[nodiscard]] Status abandon_step();
+  [[nodiscard]] Status start();
+  [[nodiscard]] Status stop();
+  [[nodiscard]] Result<std::uint64_t> compact(std::uint64_t budget);
+  [[nodiscard]] CacheInfo cache() const;
+  [[nodiscard]] Metrics metrics() const;
+  void close() noexcept;
+
+  [[nodiscard]] const EngineOptions& options() const noexcept { return engine_->options(); }
+  [[nodiscard]] std::uint64_t capacity() const noexcept { return engine_->capacity(); }
+
+  // Under the caller's lock: a thing that may let someone go on has happened.
+  void changed() noexcept;
+
+ private:
+  using Lock = std::unique_lock<std::mutex>;
+
+  // What those that wait for a conversation go by.
+  struct Watch {
+    std::uint64_t cancels = 0;
+    std::optional<Error> failure;  // of its latest step
+    std::vector<ReadyCallback> callbacks;
+  };
+  // A callback that is due, called when no lock is held.
+  struct Due {
+    ReadyCallback callback;
+    Status status;
+  };
+
+  Executor(std::shared_ptr<parallel::ThreadPool> pool, ExecutorSettings settings, const base::Clock& clock)
+      : pool_(std::move(pool)), settings_(std::move(settings)), clock_(&clock) {}
+
+  [[nodiscard]] Lock lock() const;
+  void close_posted() const noexcept;
+  [[nodiscard]] bool steps_here() const noexcept;
+  [[nodiscard]] Status check_open() const;
+  [[nodiscard]] Status ready(ConversationId id, std::uint64_t cancels, bool& done);
+  [[nodiscard]] Status go_on(Lock& held, ConversationId id);
+  [[nodiscard]] const Error* hopeless(ConversationId id) const;
+
+  [[nodiscard]] Result<kvasir::StepReport> step_held(Lock& held, const StepBudget& budget);
+  [[nodiscard]] Status run_passes(Lock& held, const StepBudget& budget, std::int64_t deadline,
+                                  kvasir::StepReport& report);
+  [[nodiscard]] Result<Verdict> run_jobs(Lock& held, const StepBudget& budget, std::int64_t deadline);
+  [[nodiscard]] Verdict after_job(const StepBudget& budget, std::int64_t deadline, std::int64_t started);
+  [[nodiscard]] Status without_room(const Error& shortage, kvasir::StepReport& report);
+  void finish_step(StepReport&& committed, kvasir::StepReport& report);
+  bool add_waiting(kvasir::StepReport& report) const;
+  void fail_step(const Error& error) noexcept;
+  void end_step(Lock& held, bool stalled) noexcept;
+  void end_all() noexcept;
+  [[nodiscard]] CacheInfo cache_held() const;
+  void collect_due() noexcept;
+  void call_due(Lock& held) noexcept;
+  void work();
+  [[nodiscard]] bool has_work() const noexcept;
+
+  std::shared_ptr<parallel::ThreadPool> pool_;
+  ExecutorSettings settings_;
+  const base::Clock* clock_;
+
+  mutable std::mutex mutex_;
+  mutable std::condition_variable change_;
+  std::mutex bytes_;
+  std::atomic<int> copying_{0};  // threads that hold or want bytes_ outside a job
+  mutable std::atomic<PostedClose*> posted_{nullptr};
+
+  std::unique_ptr<Engine> engine_;
+  std::unordered_map<std::uint64_t, Watch> watches_;  // by id, of conversations that somebody waits for
+  std::vector<Due> due_;                              // has places for the callbacks of all watches
+  std::size_t callbacks_ = 0;                         // of all watches
+  Metrics metrics_;
+  std::int64_t longest_job_ns_ = 0;       // of late
+  bool stepping_ = false;                 // a thread is in step()
+  std::atomic<std::thread::id> stepper_;  // that thread, also while it is in a callback
+  bool stalled_ = false;                  // the latest step found no room for anyone
+  bool low_space_ = false;
+  bool closed_ = false;
+  std::atomic<bool> closing_{false};  // the step under way is to end
+  std::atomic<bool> vain_{false};     // so is it where all its conversations are taken out
+
+  std::thread worker_;
+  bool worker_runs_ = false;
+  bool worker_stops_ = false;
+  std::uint64_t changes_ = 0;
+};
+
+template <class Call>
+auto Executor::change(const Call& call) -> decltype(call(std::declval<Engine&>())) {
+  const Lock held = lock();
+  if (Status open = check_open(); !open) return fail(std::move(open).error());
+  auto result = call(*engine_);
+  changed();
+  return result;
+}
+
+template <class Call>
+auto Executor::look(const Call& call) const -> decltype(call(std::declval<const Engine&>())) {
+  const Lock held = lock();
+  return call(std::as_const(*engine_));
+}
+
+}  // namespace kvasir::engine

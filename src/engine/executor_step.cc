@@ -1,0 +1,350 @@
+// How an executor takes a step: with its lock while it plans and commits, without while it computes.
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "base/try.h"
+#include "base/within_memory.h"
+#include "engine/executor.h"
+
+namespace kvasir::engine {
+namespace {
+
+constexpr std::int64_t kNoDeadline = std::numeric_limits<std::int64_t>::max();
+
+}  // namespace
+
+Result<kvasir::StepReport> Executor::step(const StepBudget& budget) {
+  return base::within_memory([&]() -> Result<kvasir::StepReport> {
+    Lock held = lock();
+    if (worker_runs_ && std::this_thread::get_id() != worker_.get_id())
+      return fail(Outcome::kBusy, "a worker takes the steps; stop() it first");
+    return step_held(held, budget);
+  });
+}
+
+// As step(), with the lock held before and after, and released meanwhile.
+Result<kvasir::StepReport> Executor::step_held(Lock& held, const StepBudget& budget) {
+  KVASIR_TRY(check_open());
+  if (stepping_) return fail(Outcome::kBusy, "another thread, or the caller of this callback, takes a step");
+  stepping_ = true;
+  stepper_ = std::this_thread::get_id();
+  const std::int64_t start = clock_->now_ns();
+  const std::int64_t deadline =
+      budget.time_ns ? start + std::min(*budget.time_ns, kNoDeadline - start) : kNoDeadline;
+  kvasir::StepReport report;
+  const Status ran = base::within_memory([&] { return run_passes(held, budget, deadline, report); });
+  if (!ran) fail_step(ran.error());
+  report.elapsed_ns = clock_->now_ns() - start;
+  end_step(held, report.outcome == Outcome::kStalled);
+  if (!ran) return fail(ran.error());
+  return report;
+}
+
+// Tells everyone, calls what is due, and lets others step.
+void Executor::end_step(Lock& held, bool stalled) noexcept {
+  changed();
+  stalled_ = stalled;
+  if (closed_) end_all();
+  collect_due();
+  const bool low = settings_.low_space_tokens > 0 && engine_->tokens_free() < settings_.low_space_tokens;
+  const bool call = low && !low_space_ && settings_.on_low_space;
+  low_space_ = low;
+  if (call) {
+    const CacheInfo info = cache_held();
+    held.unlock();
+    settings_.on_low_space(info);
+    held.lock();
+  }
+  call_due(held);
+  stepping_ = false;
+  stepper_ = std::thread::id();
+  change_.notify_all();
+}
+
+// A step that failed as a whole is undone; those that wait for it are told.
+void Executor::fail_step(const Error& error) noexcept {
+  engine_->abandon_step();
+  for (auto& [id, watch] : watches_) {
+    const auto conversation = engine_->look(ConversationId{id});
+    if (!conversation || (*conversation)->queue.empty()) continue;
+    try {
+      watch.failure = error;
+    } catch (const std::bad_alloc&) {
+      watch.failure.emplace(error.code(), std::string(), error.numbers());
+    }
+  }
+}
+
+Status Executor::run_passes(Lock& held, const StepBudget& budget, std::int64_t deadline,
+                            kvasir::StepReport& report) {
+  const StepOptions options{
+      .whole_queue = budget.whole_queue, .tokens = budget.tokens, .time_ns = budget.time_ns};
+  if (!engine_->step_open()) {
+    const auto begun = engine_->begin_step(options);
+    if (!begun && begun.error().code() == Outcome::kNoSpace) return without_room(begun.error(), report);
+    KVASIR_ASSIGN(const bool any, begun);
+    if (!any) return {};
+  }
+  StepReport committed;
+  engine_->prepare_report(committed);
+  report.conversations.reserve(committed.conversations.size());
+  while (!engine_->passes_done() && !engine_->step_is_vain()) {
+    if (!engine_->pass_open()) {
+      KVASIR_ASSIGN(const bool wanted, engine_->start_pass());
+      if (!wanted) continue;
+    }
+    KVASIR_ASSIGN(const Verdict verdict, run_jobs(held, budget, deadline));
+    if (engine_->step_is_vain()) break;
+    const JobView at = engine_->view();
+    if (verdict == Verdict::kGoOn) {
+      engine_->end_pass();
+      continue;
+    }
+    report.passes = at.pass;
+    report.outcome = Outcome::kSuspended;
+    if (verdict == Verdict::kCancel) {
+      report.layers_undone = at.pass * std::uint64_t{at.progress.layers} + at.progress.layer;
+      report.outcome = Outcome::kCancelled;
+      ++metrics_.cancelled;
+      engine_->abandon_step();
+    }
+    return {};
+  }
+  if (engine_->passes_done()) {
+    held.unlock();
+    engine_->draw();
+    held.lock();
+    engine_->commit_step(options, committed);
+  } else {
+    engine_->abandon_step();
+    committed.outcome = Outcome::kDone;
+  }
+  finish_step(std::move(committed), report);
+  return {};
+}
+
+// The jobs of one pass: kGoOn where it is finished.
+Result<Verdict> Executor::run_jobs(Lock& held, const StepBudget& budget, std::int64_t deadline) {
+  held.unlock();
+  Result<Verdict> verdict = Verdict::kGoOn;
+  while (true) {
+    // Who copies cells holds the lock until that is done.
+    if (copying_.load() > 0) {
+      held.lock();
+      held.unlock();
+    }
+    const std::int64_t started = clock_->now_ns();
+    Result<bool> done = false;
+    {
+      const std::lock_guard bytes(bytes_);
+      done = engine_->run_job();
+    }
+    if (!done) {
+      verdict = fail(std::move(done).error());
+      break;
+    }
+    if (*done || vain_.load()) break;
+    verdict = after_job(budget, deadline, started);
+    if (*verdict != Verdict::kGoOn) break;
+  }
+  held.lock();
+  return verdict;
+}
+
+Verdict Executor::after_job(const StepBudget& budget, std::int64_t deadline, std::int64_t started) {
+  if (closing_.load()) return Verdict::kCancel;
+  const std::int64_t now = clock_->now_ns();
+  // The longest job of late, slowly forgotten: the next may take as long.
+  longest_job_ns_ = std::max(now - started, longest_job_ns_ - longest_job_ns_ / 64);
+  if (budget.between_jobs) {
+    const Verdict verdict = budget.between_jobs(engine_->view());
+    if (verdict != Verdict::kGoOn) return verdict;
+  }
+  return deadline != kNoDeadline && now > deadline - longest_job_ns_ / 2 ? Verdict::kSuspend : Verdict::kGoOn;
+}
+
+// Something is queued and nobody has room for it.
+Status Executor::without_room(const Error& shortage, kvasir::StepReport& report) {
+  report.outcome = Outcome::kStalled;
+  report.message = shortage.message();
+  // The cheapest remedy: whose end would free enough, at the loss of the fewest tokens.
+  const Conversation* cheapest = nullptr;
+  std::uint64_t id = 0;
+  const std::span<const Conversation> all = engine_->conversations();
+  for (std::size_t index = 0; index < all.size(); ++index) {
+    const Conversation& conversation = all[index];
+    if (!conversation.open() || conversation.settings.pinned || conversation.tokens.empty()) continue;
+    const ConversationId its_id = Engine::id_of(conversation, index);
+    KVASIR_ASSIGN(const pages::Holdings holdings, engine_->holdings(its_id));
+    const std::uint64_t gained = shortage.numbers().available.value_or(0) + holdings.own + holdings.promised;
+    if (gained < shortage.numbers().wanted.value_or(1)) continue;
+    if (cheapest != nullptr && cheapest->tokens.size() <= conversation.tokens.size()) continue;
+    cheapest = &conversation;
+    id = static_cast<std::uint64_t>(its_id);
+  }
+  if (cheapest != nullptr) {
+    report.message += "; the least is lost by ending conversation " + std::to_string(id) + " of " +
+                      std::to_string(cheapest->tokens.size()) + " tokens";
+  }
+  static_cast<void>(add_waiting(report));
+  return {};
+}
+
+// Those that wait for room, with the numbers; whether there are any.
+bool Executor::add_waiting(kvasir::StepReport& report) const {
+  bool any = false;
+  const std::span<const Conversation> all = engine_->conversations();
+  for (std::size_t index = 0; index < all.size(); ++index) {
+    const Conversation& conversation = all[index];
+    if (!conversation.open() || !conversation.shortage) continue;
+    report.conversations.push_back({.id = Engine::id_of(conversation, index),
+                                    .outcome = Outcome::kNoSpace,
+                                    .error = conversation.shortage});
+    any = true;
+  }
+  return any;
+}
+
+void Executor::finish_step(StepReport&& committed, kvasir::StepReport& report) {
+  report.outcome = committed.outcome;
+  report.passes = committed.passes;
+  report.tokens = committed.tokens;
+  report.conversations = std::move(committed.conversations);
+  ++metrics_.steps;
+  metrics_.passes += committed.passes;
+  for (const ConversationReport& about : report.conversations) {
+    metrics_.generated += about.generated ? 1 : 0;
+    metrics_.prompted += about.tokens;
+  }
+  if (add_waiting(report)) ++metrics_.refused;
+}
+
+Result<kvasir::StepReport> Executor::run_until_idle(const StepBudget& budget) {
+  return base::within_memory([&]() -> Result<kvasir::StepReport> {
+    const std::int64_t start = clock_->now_ns();
+    kvasir::StepReport sum;
+    while (true) {
+      StepBudget rest = budget;
+      if (budget.time_ns)
+        rest.time_ns = std::max<std::int64_t>(0, *budget.time_ns - (clock_->now_ns() - start));
+      KVASIR_ASSIGN(kvasir::StepReport report, step(rest));
+      sum.passes += report.passes;
+      sum.tokens += report.tokens;
+      sum.layers_undone += report.layers_undone;
+      sum.outcome = report.outcome;
+      sum.message = std::move(report.message);
+      sum.conversations = std::move(report.conversations);
+      sum.elapsed_ns = clock_->now_ns() - start;
+      if (report.outcome != Outcome::kDone) return sum;
+      if (budget.time_ns && sum.elapsed_ns >= *budget.time_ns) {
+        sum.outcome = Outcome::kSuspended;
+        return sum;
+      }
+    }
+  });
+}
+
+Status Executor::abandon_step() {
+  const Lock held = lock();
+  KVASIR_TRY(check_open());
+  if (stepping_) return fail(Outcome::kBusy, "a thread is taking this step; cancel it from between_jobs");
+  engine_->abandon_step();
+  changed();
+  return {};
+}
+
+Status Executor::start() {
+  const Lock held = lock();
+  KVASIR_TRY(check_open());
+  if (worker_.joinable()) return fail(Outcome::kWrongState, "there is a worker already");
+  worker_stops_ = false;
+  try {
+    worker_ = std::thread([self = shared_from_this()] { self->work(); });
+  } catch (const std::system_error&) {
+    return fail(Outcome::kOutOfMemory, "the system starts no more threads");
+  } catch (const std::bad_alloc&) {
+    return fail(Outcome::kOutOfMemory, "out of memory");
+  }
+  worker_runs_ = true;
+  return {};
+}
+
+Status Executor::stop() {
+  Lock held = lock();
+  if (!worker_.joinable()) return {};
+  if (worker_.get_id() == std::this_thread::get_id())
+    return fail(Outcome::kWrongState, "the worker cannot wait for its own end; stop it from another thread");
+  worker_stops_ = true;
+  changed();
+  std::thread worker = std::move(worker_);
+  held.unlock();
+  worker.join();
+  return {};
+}
+
+// Whether a step would find something to do.
+bool Executor::has_work() const noexcept {
+  if (engine_->step_open()) return true;
+  return std::ranges::any_of(engine_->conversations(), [](const Conversation& conversation) {
+    return conversation.open() && !conversation.queue.empty() &&
+           (conversation.drawer == nullptr || conversation.drawer->has_place());
+  });
+}
+
+void Executor::work() {
+  Lock held(mutex_);
+  std::uint64_t seen = changes_ - 1;  // of the changes after which a step found nothing to do
+  while (!worker_stops_ && !closed_) {
+    close_posted();
+    if (seen == changes_ || !has_work() || stepping_) {
+      change_.wait(held);
+      continue;
+    }
+    const std::uint64_t before = changes_;
+    const auto report = base::within_memory([&] { return step_held(held, {}); });
+    // What failed, or found no room, is tried again when something else than the step itself has changed.
+    if ((!report || report->outcome != Outcome::kDone) && changes_ == before + 1) seen = changes_;
+  }
+  worker_runs_ = false;
+  change_.notify_all();
+}
+
+// Nothing is left of any conversation.
+void Executor::end_all() noexcept {
+  engine_->abandon_step();
+  const std::span<const Conversation> all = engine_->conversations();
+  for (std::size_t index = 0; index < all.size(); ++index) {
+    if (all[index].open()) static_cast<void>(engine_->close(Engine::id_of(all[index], index)));
+  }
+}
+
+void Executor::close() noexcept {
+  Lock held = lock();
+  if (closed_) return;
+  closing_ = true;
+  worker_stops_ = true;
+  changed();
+  std::thread worker = std::move(worker_);
+  if (worker.joinable()) {
+    if (worker.get_id() == std::this_thread::get_id()) {
+      worker.detach();  // it holds the executor until it has returned from this very call
+    } else {
+      held.unlock();
+      worker.join();
+      held.lock();
+    }
+  }
+  // From a callback, the step that called it ends first.
+  while (stepping_ && !steps_here()) change_.wait(held);
+  closed_ = true;
+  if (!stepping_) end_all();
+  change_.notify_all();
+  collect_due();
+  call_due(held);
+}
+
+}  // namespace kvasir::engine
