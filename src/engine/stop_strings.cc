@@ -23,8 +23,15 @@ StopStrings::StopStrings(std::vector<std::string> strings) : strings_(std::move(
 std::string StopStrings::feed(std::string_view text) {
   if (stopped_) return {};
   held_ += text;
+  // The one that is complete first; of those that end together the longest.
   std::size_t first = std::string::npos;
-  for (const std::string& string : strings_) first = std::min(first, held_.find(string));
+  std::size_t end = std::string::npos;
+  for (const std::string& string : strings_) {
+    const std::size_t at = held_.find(string);
+    if (at == std::string::npos || at + string.size() > end) continue;
+    first = at + string.size() < end ? at : std::min(first, at);
+    end = at + string.size();
+  }
   if (first != std::string::npos) {
     stopped_ = true;
     held_.resize(first);

@@ -110,5 +110,57 @@ TEST(Planner, TakesQueuesBeyondThirtyTwoBits) {
   EXPECT_EQ(plan_pass(demands, {16, 16}, 0), (Shares{8, 8}));
 }
 
+// Passes from one piece of a conversation to the next, at worst, over a random course of events.
+std::uint64_t worst_wait(std::uint64_t seed) {
+  std::mt19937 random(static_cast<std::uint32_t>(seed));
+  std::vector<Demand> demands(1 + random() % 24);
+  const std::uint32_t priorities = 1 + random() % 3;
+  for (Demand& demand : demands) {
+    demand.queued = random() % 2 == 0 ? 1 : 100'000;
+    demand.priority = static_cast<int>(random() % priorities);
+  }
+  const PassBounds bounds{priorities + up_to(random, 12), 1'000, up_to(random, 12)};
+  std::vector<std::uint64_t> bound(demands.size());
+  for (std::size_t i = 0; i < demands.size(); ++i) {
+    bound[i] = std::max<std::uint64_t>(
+        8, static_cast<std::uint64_t>(std::ranges::count(demands, demands[i].priority, &Demand::priority)));
+  }
+  std::uint64_t excess = 0;
+  for (std::size_t pass = 0; pass < 300; ++pass) {
+    const Shares shares = plan_pass(demands, bounds, pass);
+    for (std::size_t i = 0; i < demands.size(); ++i) {
+      demands[i].waited = shares[i] > 0 ? 0 : demands[i].waited + 1;
+      if (demands[i].waited >= bound[i]) excess = std::max(excess, demands[i].waited + 1 - bound[i]);
+    }
+  }
+  return excess;
+}
+
+TEST(Planner, GivesEachOfNConversationsOfOnePriorityAPieceEveryMaxOfEightAndNPasses) {
+  for (std::uint64_t seed = 0; seed < 3'000; ++seed) {
+    ASSERT_EQ(worst_wait(seed), 0U) << "beyond the bound, seed " << seed;
+  }
+}
+
+TEST(Planner, ServesAHigherPriorityFirst) {
+  std::vector<Demand> demands = {{100}, {100, false, 5}, {100}};
+  EXPECT_EQ(plan_pass(demands, {30, 30, 30}, 0), (Shares{0, 30, 0}));
+  demands[1].queued = 20;
+  EXPECT_EQ(plan_pass(demands, {30, 30, 30}, 0), (Shares{5, 20, 5}));
+}
+
+TEST(Planner, CutsPromptsShortOnlyWhileOthersGenerate) {
+  EXPECT_EQ(plan_pass(std::vector<Demand>{{100}, {1}}, {64, 64, 20}, 0), (Shares{20, 1}));
+  EXPECT_EQ(plan_pass(std::vector<Demand>{{100}}, {64, 64, 20}, 0), (Shares{64}));
+}
+
+TEST(Planner, OffersRoomByPriorityAndThenByArrival) {
+  std::vector<Waiting> waiting = {{0, 0, 7}, {1, 2, 9}, {2, 0, 3}, {3, 2, 8}};
+  order_admission(waiting);
+  std::vector<std::size_t> order;
+  for (const Waiting& one : waiting) order.push_back(one.index);
+  EXPECT_EQ(order, (std::vector<std::size_t>{3, 1, 2, 0}));
+}
+
 }  // namespace
 }  // namespace kvasir::engine
