@@ -33,6 +33,20 @@ struct Tile {
   StoredCells values[kTile];
 };
 
+// The ordinals [begin, end) of the tile that begins at ordinal `start`.
+struct Stretch {
+  std::size_t start;
+  std::size_t begin;
+  std::size_t end;
+};
+
+// The lanes [lane, lane + count) of a group of sixteen cells, whose scores stand in the tile from `at` on.
+struct LaneRange {
+  std::size_t lane;
+  std::size_t count;
+  std::size_t at;
+};
+
 // What a query takes of a tile: its cells [first, last), whose scores have become weights.
 struct Share {
   const float* weights;
@@ -43,10 +57,10 @@ struct Share {
   float take;  // factor of the tile's sums
 };
 
-// Scores of the lanes [lane, lane + count) of one group of sixteen cells, for kCount queries.
+// Scores of one group of sixteen cells, for kCount queries.
 template <class Keys, std::size_t kCount>
 HWY_INLINE void ScoreLanes(const AttentionShape& shape, const StoredCells& keys, const float* const* queries,
-                           std::size_t lane, std::size_t count, std::size_t at, float (*out)[kTile]) {
+                           const LaneRange& lanes, float (*out)[kTile]) {
   F16x sums[kCount];
   for (std::size_t q = 0; q < kCount; ++q) sums[q] = Splat(0.0f);
   Keys::template Dot<kCount>(keys, shape.key_dims, queries, sums);
@@ -54,81 +68,78 @@ HWY_INLINE void ScoreLanes(const AttentionShape& shape, const StoredCells& keys,
   for (std::size_t q = 0; q < kCount; ++q) {
     alignas(64) float scores[kCellLanes];
     StoreFloats(Mul(sums[q], scale), scores);
-    for (std::size_t i = 0; i < count; ++i) out[q][at + i] = scores[lane + i];
+    for (std::size_t i = 0; i < lanes.count; ++i) out[q][lanes.at + i] = scores[lanes.lane + i];
   }
 }
 
 // The same for any number of queries, in the few numbers that there is code for.
 template <class Keys>
 HWY_INLINE void ScoreGroup(const AttentionShape& shape, const StoredCells& keys,
-                           std::span<const float* const> queries, std::size_t lane, std::size_t count,
-                           std::size_t at, Tile& tile) {
+                           std::span<const float* const> queries, const LaneRange& lanes, Tile& tile) {
   for (std::size_t q = 0; q < queries.size();) {
     const std::size_t left = queries.size() - q;
     const float* const* some = queries.data() + q;
     if (left >= 8) {
-      ScoreLanes<Keys, 8>(shape, keys, some, lane, count, at, tile.scores + q);
+      ScoreLanes<Keys, 8>(shape, keys, some, lanes, tile.scores + q);
       q += 8;
     } else if (left >= 4) {
-      ScoreLanes<Keys, 4>(shape, keys, some, lane, count, at, tile.scores + q);
+      ScoreLanes<Keys, 4>(shape, keys, some, lanes, tile.scores + q);
       q += 4;
     } else {
-      ScoreLanes<Keys, 1>(shape, keys, some, lane, count, at, tile.scores + q);
+      ScoreLanes<Keys, 1>(shape, keys, some, lanes, tile.scores + q);
       q += 1;
     }
   }
 }
 
-// Fills the tile that begins at ordinal `start` with the scores of the ordinals [begin, end) that lie in
-// `run`.
+// Fills the tile with the scores of the ordinals of `stretch` that lie in `run`.
 template <class Keys>
 void ScoreRun(const AttentionShape& shape, const CellRun& run, std::span<const AttentionQuery> queries,
-              std::size_t start, std::size_t begin, std::size_t end, Tile& tile) {
+              const Stretch& stretch, Tile& tile) {
   const float* variants[kQueriesAtOnce];
   for (std::size_t q = 0; q < queries.size(); ++q) {
     variants[q] = queries[q].query + run.query * queries[q].variant_stride;
   }
   const CellLayout keys = key_layout(shape.key_element, shape.key_dims);
   const CellLayout values = value_layout(shape.value_element, shape.value_dims);
-  std::size_t ordinal = std::max(begin, run.ordinal);
-  const std::size_t last = std::min(end, run.ordinal + run.count);
+  std::size_t ordinal = std::max(stretch.begin, run.ordinal);
+  const std::size_t last = std::min(stretch.end, run.ordinal + run.count);
   while (ordinal < last) {
     const std::size_t cell = run.cell + (ordinal - run.ordinal);
     const std::size_t lane = cell % kCellLanes;
-    const std::size_t count = std::min(kCellLanes - lane, last - ordinal);
+    const LaneRange lanes = {lane, std::min(kCellLanes - lane, last - ordinal), ordinal - stretch.start};
     const StoredCells group = {run.keys + shape.keys_offset + (cell - lane) * keys.number_bytes(),
                                run.keys + shape.key_scales_offset + (cell - lane) * keys.scale_bytes()};
-    ScoreGroup<Keys>(shape, group, std::span(variants).first(queries.size()), lane, count, ordinal - start,
-                     tile);
-    for (std::size_t i = cell; i < cell + count; ++i) {
-      tile.values[ordinal++ - start] = {run.values + shape.values_offset + i * values.number_bytes(),
-                                        run.values + shape.value_scales_offset + i * values.scale_bytes()};
+    ScoreGroup<Keys>(shape, group, std::span(variants).first(queries.size()), lanes, tile);
+    for (std::size_t i = cell; i < cell + lanes.count; ++i) {
+      tile.values[ordinal++ - stretch.start] = {
+          run.values + shape.values_offset + i * values.number_bytes(),
+          run.values + shape.value_scales_offset + i * values.scale_bytes()};
     }
   }
 }
 
-// Scores the ordinals [begin, end) of the tile that begins at `start`.
+// Scores the ordinals of `stretch`.
 void ScoreTile(const AttentionShape& shape, std::span<const CellRun> runs,
-               std::span<const AttentionQuery> queries, std::size_t start, std::size_t begin, std::size_t end,
-               Tile& tile) {
+               std::span<const AttentionQuery> queries, const Stretch& stretch, Tile& tile) {
   for (const CellRun& run : runs) {
-    if (run.ordinal >= end) break;
-    if (run.ordinal + run.count <= begin) continue;
+    if (run.ordinal >= stretch.end) break;
+    if (run.ordinal + run.count <= stretch.begin) continue;
     switch (shape.key_element) {
       case CacheElement::kF32:
-        ScoreRun<FloatKeys<float>>(shape, run, queries, start, begin, end, tile);
+        ScoreRun<FloatKeys<float>>(shape, run, queries, stretch, tile);
         break;
       case CacheElement::kF16:
-        ScoreRun<FloatKeys<hwy::float16_t>>(shape, run, queries, start, begin, end, tile);
+        ScoreRun<FloatKeys<hwy::float16_t>>(shape, run, queries, stretch, tile);
         break;
       case CacheElement::kBF16:
-        ScoreRun<FloatKeys<hwy::bfloat16_t>>(shape, run, queries, start, begin, end, tile);
+        ScoreRun<FloatKeys<hwy::bfloat16_t>>(shape, run, queries, stretch, tile);
         break;
       case CacheElement::kQ8_0:
-        ScoreRun<Q8_0Keys>(shape, run, queries, start, begin, end, tile);
+        ScoreRun<Q8_0Keys>(shape, run, queries, stretch, tile);
         break;
       case CacheElement::kQ4_0:
-        ScoreRun<Q4_0Keys>(shape, run, queries, start, begin, end, tile);
+        ScoreRun<Q4_0Keys>(shape, run, queries, stretch, tile);
         break;
     }
   }
@@ -326,7 +337,7 @@ void GatherTile(const AttentionShape& shape, std::span<const AttentionQuery> que
 
 void Attend(const AttentionShape& shape, std::span<const CellRun> runs,
             std::span<const AttentionQuery> queries) {
-  Tile tile;
+  Tile tile;  // NOLINT(cppcoreguidelines-pro-type-member-init): 6 KB, of which what is read is written first
   std::array<Gathered, kQueriesAtOnce> gathered;
   const std::size_t padded = (shape.value_dims + 15) / 16 * 16;
   std::size_t first = std::numeric_limits<std::size_t>::max();
@@ -340,7 +351,8 @@ void Attend(const AttentionShape& shape, std::span<const CellRun> runs,
   for (std::size_t start = first / kTile * kTile; start < visible; start += kTile) {
     const std::size_t begin = std::max(start, first);
     while (first_run < runs.size() && runs[first_run].ordinal + runs[first_run].count <= begin) ++first_run;
-    ScoreTile(shape, runs.subspan(first_run), queries, start, begin, std::min(visible, start + kTile), tile);
+    const Stretch stretch = {start, begin, std::min(visible, start + kTile)};
+    ScoreTile(shape, runs.subspan(first_run), queries, stretch, tile);
     GatherTile(shape, queries, start, tile, gathered.data());
   }
   for (std::size_t q = 0; q < queries.size(); ++q) {
