@@ -41,7 +41,7 @@ struct F16x {
 
 HWY_INLINE F16x Splat(float value) {
   F16x out;
-  for (std::size_t p = 0; p < kParts; ++p) out.part[p] = hn::Set(DF(), value);
+  for (VF& part : out.part) part = hn::Set(DF(), value);
   return out;
 }
 HWY_INLINE F16x LoadFloats(const float* HWY_RESTRICT from) {
@@ -132,12 +132,12 @@ HWY_INLINE F16x LoadNibbles(const std::uint8_t* HWY_RESTRICT from) {
 
 // The half float at `from`, of any alignment, in every lane.
 HWY_INLINE F16x SplatHalf(const std::byte* from) {
-  std::uint16_t bits;
+  std::uint16_t bits = 0;
   std::memcpy(&bits, from, sizeof(bits));
   const hn::Rebind<std::uint16_t, DF> d16;
   const VF value = hn::PromoteTo(DF(), hn::BitCast(DHalf(), hn::Set(d16, bits)));
   F16x out;
-  for (std::size_t p = 0; p < kParts; ++p) out.part[p] = value;
+  for (VF& part : out.part) part = value;
   return out;
 }
 

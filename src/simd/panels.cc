@@ -263,6 +263,7 @@ Status Panels::fill(std::size_t index, std::span<const std::byte> raw) {
 }
 
 void Panels::read_row(std::size_t row, std::span<float> out) const noexcept {
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): decoding fills what is read of it
   alignas(64) std::array<float, kDecodeColumns * kPanelRows> tile;
   for (std::size_t k = 0; k < columns_; k += kDecodeColumns) {
     const std::size_t count = std::min(kDecodeColumns, columns_ - k);

@@ -53,9 +53,9 @@ class Panels {
 
   Panels() = default;
 
-  // Repacks the rows of panel `panel`: `raw` holds min(16, rows - 16 x panel) rows as in the file. Different
+  // Repacks the rows of panel `index`: `raw` holds min(16, rows - 16 x index) rows as in the file. Different
   // panels may be filled by different threads at once. kInvalidArgument for a wrong size.
-  [[nodiscard]] Status fill(std::size_t panel, std::span<const std::byte> raw);
+  [[nodiscard]] Status fill(std::size_t index, std::span<const std::byte> raw);
 
   [[nodiscard]] std::size_t rows() const noexcept { return rows_; }
   [[nodiscard]] std::size_t columns() const noexcept { return columns_; }
