@@ -231,6 +231,7 @@ void Compaction::move_out(std::uint32_t group, PageId page) {
       ++cell;
       continue;
     }
+    // NOLINTNEXTLINE(bugprone-unchecked-optional-access): page_to_empty() has counted the holes
     const GroupCells::Hole hole = *cells.fitting_hole(count, page);
     const std::uint32_t some = std::min(count, hole.cells.count);
     cells.take(hole.page, {hole.cells.first, some}, 0);

@@ -101,12 +101,12 @@ class PageStore {
 
   // Enters all complete blocks of a conversation's clean cells into the index. `tokens` are all its committed
   // ones. Where memory is short some stay out.
-  void remember(TableId table, std::span<const Token> tokens, std::uint64_t salt) noexcept;
+  void remember(TableId id, std::span<const Token> tokens, std::uint64_t salt) noexcept;
 
   // Gives an empty conversation the longest beginning of `tokens` that the index holds, at most `limit`
   // tokens; answers how many. What this turns from evictable into held must fit, else fewer. kOutOfMemory,
   // with nothing changed.
-  [[nodiscard]] Result<std::uint64_t> adopt(TableId table, std::span<const Token> tokens, std::uint64_t limit,
+  [[nodiscard]] Result<std::uint64_t> adopt(TableId id, std::span<const Token> tokens, std::uint64_t limit,
                                             std::uint64_t salt);
 
   // Empties the index.

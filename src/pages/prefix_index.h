@@ -51,7 +51,7 @@ class PrefixIndex {
   [[nodiscard]] std::optional<BlockId> oldest() const noexcept;
 
   // Takes a block without children out. Its cells are the caller's to release.
-  [[nodiscard]] std::vector<PageTable> erase(BlockId block) noexcept;
+  [[nodiscard]] std::vector<PageTable> erase(BlockId id) noexcept;
 
   [[nodiscard]] std::span<const PageTable> cells(BlockId block) const noexcept {
     return blocks_[block].cells;
@@ -80,8 +80,8 @@ class PrefixIndex {
 
   [[nodiscard]] std::uint64_t hash_of(BlockId parent, std::uint64_t salt,
                                       std::span<const Token> tokens) const noexcept;
-  void link_newest(BlockId block) noexcept;
-  void unlink(BlockId block) noexcept;
+  void link_newest(BlockId id) noexcept;
+  void unlink(BlockId id) noexcept;
 
   std::vector<Block> blocks_;
   std::vector<BlockId> unused_;

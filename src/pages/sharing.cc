@@ -41,6 +41,7 @@ void PageStore::remember(TableId id, std::span<const Token> tokens, std::uint64_
         continue;
       }
       std::vector<PageTable> cells;
+      cells.reserve(table.cells.size());
       for (const PageTable& of_group : table.cells) cells.push_back(part_of(of_group, first, block));
       parent = index_.insert(parent, salt, ids, std::move(cells));
       for (std::size_t group = 0; group < groups_.size(); ++group) {

@@ -189,7 +189,7 @@ Run PageStore::take_some(std::size_t group, const Run* predecessor, std::uint64_
   }
   if (run.count == 0 && pages > 0) {
     --pages;
-    std::array<FrameId, kLayersMax> frames;
+    std::array<FrameId, kLayersMax> frames{};
     for (std::uint32_t layer = 0; layer < cells.layers(); ++layer) {
       frames[layer] = free_frames_.back();
       free_frames_.pop_back();
@@ -199,6 +199,7 @@ Run PageStore::take_some(std::size_t group, const Run* predecessor, std::uint64_
     run.count = limit;
   }
   if (run.count == 0) {
+    // NOLINTNEXTLINE(bugprone-unchecked-optional-access): admit() has made sure that there is room
     const GroupCells::Hole hole = *cells.longest_hole();
     run.page = hole.page;
     run.cell = hole.cells.first;

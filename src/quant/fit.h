@@ -39,7 +39,7 @@ inline constexpr float kNothing = 0x1p-25F;
 
 template <int kCount>
 [[nodiscard]] std::array<float, kCount> tamed(const float* values, float limit) noexcept {
-  std::array<float, kCount> result;
+  std::array<float, kCount> result{};
   for (int i = 0; i < kCount; ++i) result[i] = tame(values[i], limit);
   return result;
 }
@@ -239,7 +239,7 @@ template <int kCount, std::size_t kGuesses>
   if (range < kNothing) return {0.0F, least, 0.0F};
   // A free offset may be far greater than the range; sums of squares would drown in it.
   const float middle = bound == Offset::kFree ? 0.5F * (least + greatest) : 0.0F;
-  std::array<float, kCount> moved;
+  std::array<float, kCount> moved{};
   Lanes sum;
   Lanes squares;
   for (int i = 0; i < kCount; i += 8) {

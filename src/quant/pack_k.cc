@@ -57,7 +57,7 @@ void round_numbers(const float* x, const SignedShape& shape, SignedBlock& block)
 
 template <std::size_t kGuesses>
 SignedBlock fit_signed(const float* x, const SignedShape& shape, const std::array<float, kGuesses>& reach) {
-  std::array<float, 16> scales;
+  std::array<float, 16> scales{};
   for (int i = 0; i < 16; ++i) scales[i] = fit_scale<16>(x + 16 * i, shape.numbers, reach);
   const float extreme = extreme_of<16>(scales.data());
   SignedBlock block;
@@ -143,8 +143,8 @@ template <int kSubBlocks, std::size_t kGuesses>
 LineBlock<kSubBlocks> fit_lines(const float* x, const LineShape& shape,
                                 const std::array<LineGuess, kGuesses>& guesses) {
   constexpr int kSub = kValues / kSubBlocks;
-  std::array<float, kSubBlocks> scales;
-  std::array<float, kSubBlocks> mins;
+  std::array<float, kSubBlocks> scales{};
+  std::array<float, kSubBlocks> mins{};
   for (int s = 0; s < kSubBlocks; ++s) {
     const LineFit fit = fit_line<kSub>(x + kSub * s, shape.highest_number, Offset::kNotAbove0, guesses);
     scales[s] = fit.scale;
