@@ -20,7 +20,12 @@ class RecordingHooks {
         .begin = [this](std::uint64_t total) { total_ = total; },
         .progress = [this](std::uint64_t done, std::string_view) { done_.push_back(done); },
         .note = [this](std::string_view sentence) { notes_.emplace_back(sentence); },
-        .stop = [this] { return left_ == 0 || left_-- == 0; },
+        .stop =
+            [this] {
+              if (left_ == 0) return true;
+              if (left_ > 0) --left_;
+              return false;
+            },
     };
   }
 

@@ -1,8 +1,8 @@
 // kvasir logits, as its users run it.
 
 #include <gtest/gtest.h>
-#include <signal.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>

@@ -69,11 +69,14 @@ TEST(ModelVerbs, WhatCannotBeDoneIsOneSentenceAndStatus1) {
   fs::create_symlink("/dev/null", device);
   const std::string out = directory + "/out.gguf";
   const std::string absent = directory + "/no.gguf";
-  for (const std::string& line :
-       {"synth llama-tiny " + out + " --type IQ1_S", "synth llama-tiny " + directory + "/no/out.gguf",
-        "synth llama-tiny " + directory, "synth llama-tiny " + device,
-        "synth llama-tiny " + out + " --vocab " + absent, "quantize " + absent + " " + out + " Q8_0",
-        "quantize " + directory + " " + out + " Q8_0"}) {
+  const std::vector<std::string> lines = {"synth llama-tiny " + out + " --type IQ1_S",
+                                          "synth llama-tiny " + directory + "/no/out.gguf",
+                                          "synth llama-tiny " + directory,
+                                          "synth llama-tiny " + device,
+                                          "synth llama-tiny " + out + " --vocab " + absent,
+                                          "quantize " + absent + " " + out + " Q8_0",
+                                          "quantize " + directory + " " + out + " Q8_0"};
+  for (const std::string& line : lines) {
     std::istringstream text(line);
     const std::vector<std::string> arguments(std::istream_iterator<std::string>(text), {});
     const ProgramRun run = kvasir(arguments);

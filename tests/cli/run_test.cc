@@ -1,9 +1,9 @@
 // kvasir run, as its users run it.
 
 #include <gtest/gtest.h>
-#include <signal.h>
 
 #include <algorithm>
+#include <csignal>
 #include <string>
 #include <vector>
 

@@ -27,8 +27,8 @@ WeightTarget target(const char* name) {
 class Names {
  public:
   explicit Names(std::uint64_t layers, bool tied = false) {
-    names_.push_back("token_embd.weight");
-    if (!tied) names_.push_back("output.weight");
+    names_.emplace_back("token_embd.weight");
+    if (!tied) names_.emplace_back("output.weight");
     for (std::uint64_t i = 0; i < layers; ++i) {
       for (const char* part :
            {"attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down"}) {

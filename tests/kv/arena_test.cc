@@ -147,7 +147,7 @@ class Scene {
     for (std::uint32_t i = 0; i < kFrames; ++i) frames[i] = i;
     std::shuffle(frames.begin(), frames.end(), random);
     for (const std::uint32_t frame : frames) {
-      const std::uint32_t first = static_cast<std::uint32_t>(random() % 20);
+      const auto first = static_cast<std::uint32_t>(random() % 20);
       const auto count = static_cast<std::uint32_t>(
           std::min<std::size_t>(1 + random() % (kPageCells - first), cells - keys_.size()));
       if (count == 0) break;

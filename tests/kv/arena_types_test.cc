@@ -97,7 +97,7 @@ class Scene {
       auto cell = static_cast<std::uint32_t>(random() % (shape.page_cells / 2));
       while (cell < shape.page_cells && ordinal < cells) {
         const auto count = static_cast<std::uint32_t>(
-            std::min<std::uint64_t>({1 + random() % 20, shape.page_cells - cell, cells - ordinal}));
+            std::min({1 + random() % 20, std::uint64_t{shape.page_cells - cell}, cells - ordinal}));
         const auto variant = static_cast<std::uint32_t>(random() % variants);
         runs_.push_back({pages::FrameId{frame}, cell, count, ordinal, variant});
         for (std::uint32_t i = 0; i < count; ++i) add(frame, cell + i, variant, types, random);

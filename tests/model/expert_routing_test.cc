@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <random>
 #include <vector>
 
@@ -26,8 +25,8 @@ Chosen choose(const std::vector<float>& scores, std::size_t used) {
 
 // The same by a full sort.
 Chosen choose_by_sorting(const std::vector<float>& scores, std::size_t used) {
-  Chosen order(scores.size());
-  std::iota(order.begin(), order.end(), 0U);
+  Chosen order;
+  for (std::uint32_t expert = 0; expert < scores.size(); ++expert) order.push_back(expert);
   std::ranges::sort(order, [&](std::uint32_t a, std::uint32_t b) {
     if (std::isnan(scores[a]) != std::isnan(scores[b])) return std::isnan(scores[b]);
     if (std::isnan(scores[a]) || scores[a] == scores[b]) return a < b;

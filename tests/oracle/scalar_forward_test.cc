@@ -17,7 +17,6 @@ namespace {
 using kvasir::test::GgufDraft;
 using kvasir::test::load;
 using kvasir::test::LoadedModel;
-using kvasir::test::Manner;
 using kvasir::test::normalized_error;
 using kvasir::test::random_tokens;
 using kvasir::test::take;

@@ -165,7 +165,7 @@ TEST_P(EveryPackingType, AnyFloatsPackToBlocksThatUnpackToFiniteNumbers) {
   for (int round = 0; round < 300; ++round) {
     std::vector<float> values(256);
     // Patterns of all exponents; of a few neighbouring ones; of the edges.
-    const std::uint32_t lowest = static_cast<std::uint32_t>(random() % 255);
+    const auto lowest = static_cast<std::uint32_t>(random() % 255);
     for (float& value : values) {
       auto pattern = static_cast<std::uint32_t>(random());
       if (round % 3 == 1) pattern = (pattern & 0x807F'FFFFU) | ((lowest + (pattern >> 23) % 3) << 23);

@@ -68,7 +68,7 @@ TEST(Unpack, AnyBytesAreLegalBlocksOfEveryType) {
     for (int round = 0; round < 200; ++round) {
       std::vector<std::byte> block(info.bytes);
       for (std::byte& byte : block) byte = static_cast<std::byte>(random() & 0xFF);
-      if (round == 0) std::fill(block.begin(), block.end(), std::byte{0xFF});
+      if (round == 0) std::ranges::fill(block, std::byte{0xFF});
       std::vector<float> values(info.values, 42.5F);
       std::vector<float> again(info.values, -42.5F);
       ASSERT_TRUE(unpack(info.type, block, values));
