@@ -1,8 +1,9 @@
 """clang-tidy over the compile database, on several processors; a file that passed is not looked at again until something
 it depends on changes.   run_tidy.py BUILD_DIRECTORY JOBS
 
-A file's key covers its own text, every project file it includes however deeply, every .clang-tidy, its compile command
-and clang-tidy's version. Keys of files that passed are empty files in BUILD_DIRECTORY/tidy-passed.
+A file's key covers its own text, every project file it includes however deeply, every .clang-tidy in the directories of
+these and above, its compile command and clang-tidy's version. Keys of files that passed are empty files in
+BUILD_DIRECTORY/tidy-passed.
 """
 import concurrent.futures
 import hashlib
@@ -32,21 +33,21 @@ def included(path, seen):
                 break
 
 
-def key_of(entry, common):
+def configurations(files):
+    """Every .clang-tidy that bears on one of `files`: a header is judged by its own directory's."""
+    directories = {directory for path in files for directory in path.parents if directory.is_relative_to(ROOT)}
+    return {directory / ".clang-tidy" for directory in directories if (directory / ".clang-tidy").is_file()}
+
+
+def key_of(entry, version):
     source = Path(entry["file"]).resolve()
     files = {source}
     included(source, files)
-    digest = hashlib.sha256(common)
+    digest = hashlib.sha256(version)
     digest.update(entry["command"].encode())
-    for path in sorted(files):
+    for path in sorted(files | configurations(files)):
         digest.update(os.fsencode(path.relative_to(ROOT)) + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()
-
-
-def common_key():
-    version = subprocess.run([TIDY, "--version"], capture_output=True, check=True).stdout
-    configurations = sorted(path for path in ROOT.glob("**/.clang-tidy") if "build" not in path.parts)
-    return version + b"\0".join(path.read_bytes() for path in configurations)
 
 
 def tidy(build, source):
@@ -61,8 +62,8 @@ def main():
     build, jobs = Path(sys.argv[1]).resolve(), int(sys.argv[2])
     passed = build / "tidy-passed"
     passed.mkdir(exist_ok=True)
-    common = common_key()
-    keys = {entry["file"]: key_of(entry, common) for entry in json.loads((build / "compile_commands.json").read_text())
+    version = subprocess.run([TIDY, "--version"], capture_output=True, check=True).stdout
+    keys = {entry["file"]: key_of(entry, version) for entry in json.loads((build / "compile_commands.json").read_text())
             if Path(entry["file"]).resolve().is_relative_to(ROOT)}
     waiting = sorted(file for file, key in keys.items() if not (passed / key).exists())
     print(f"clang-tidy: {len(keys) - len(waiting)} files unchanged, {len(waiting)} to look at", file=sys.stderr)
