@@ -238,6 +238,34 @@ GgufDraft tiny_model(const TinyShape& shape, std::uint64_t seed) {
   return draft;
 }
 
+GgufDraft tiny_talker(const TinyShape& shape, std::uint64_t seed) {
+  GgufDraft draft = tiny_model(shape, seed);
+  std::vector<std::string> tokens = {"<unk>", "<s>", "</s>", "\u2581"};
+  std::vector<std::int32_t> types = {2, 3, 3, 1};  // unknown, control, control, normal
+  while (tokens.size() < shape.vocabulary) {
+    // Letters, then what follows them in the alphabet of Unicode.
+    const auto code = static_cast<char32_t>('a' + tokens.size() - 4);
+    std::string character;
+    if (code < 0x7F) {
+      character = static_cast<char>(code);
+    } else {
+      character = {static_cast<char>(0xC4 + (code - 0x7F) / 64),
+                   static_cast<char>(0x80 + (code - 0x7F) % 64)};
+    }
+    tokens.push_back(character);
+    types.push_back(1);
+  }
+  const std::vector<float> scores(tokens.size(), -1.0F);
+  draft.set("tokenizer.ggml.model", std::string_view("llama"));
+  draft.set("tokenizer.ggml.tokens", gguf::Value::strings(std::span<const std::string>(tokens)));
+  draft.set("tokenizer.ggml.scores", gguf::Value::array(std::span<const float>(scores)));
+  draft.set("tokenizer.ggml.token_type", gguf::Value::array(std::span<const std::int32_t>(types)));
+  draft.set("tokenizer.ggml.bos_token_id", 1U);
+  draft.set("tokenizer.ggml.eos_token_id", 2U);
+  draft.set("tokenizer.ggml.unknown_token_id", 0U);
+  return draft;
+}
+
 namespace {
 
 LoadedModel load_from(gguf::File file) {

@@ -91,6 +91,10 @@ struct TinyShape {
 
 [[nodiscard]] GgufDraft tiny_model(const TinyShape& shape, std::uint64_t seed = 1);
 
+// The same with a vocabulary of the "llama" kind: <unk>, <s> (which begins a text), </s>, a space, and
+// distinct characters.
+[[nodiscard]] GgufDraft tiny_talker(const TinyShape& shape, std::uint64_t seed = 1);
+
 // A model with the file it came from, loaded on one thread.
 struct LoadedModel {
   std::shared_ptr<const gguf::File> file;

@@ -1,0 +1,45 @@
+// Thousands of courses of events, each replayable from its seed.
+
+#include "simulation.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+
+#include "support/tiny_model.h"
+
+namespace kvasir::engine {
+namespace {
+
+constexpr std::uint64_t kSeeds = 6'000;
+constexpr std::uint64_t kEnough = 1'000;
+
+TEST(Simulation, OfThousandsOfCoursesOfEventsEndsWithTheBitsOfRunsAlone) {
+  const auto model = kvasir::test::load(
+      kvasir::test::tiny_talker({.layers = 1, .embedding = 32, .heads = 2, .kv_heads = 1}));
+  const auto tokenizer = text::Tokenizer::load(*model.file);
+  ASSERT_TRUE(tokenizer) << tokenizer.error().message();
+  test::SimulationCounts counts;
+  for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
+    const std::string wrong = test::Simulation(model, **tokenizer, seed, counts).run();
+    ASSERT_TRUE(wrong.empty()) << wrong << ", seed " << seed;
+  }
+  const auto expect_often = [](const char* what, std::uint64_t count) {
+    std::printf("%-24s %8llu\n", what, static_cast<unsigned long long>(count));
+    EXPECT_GE(count, kEnough) << what;
+  };
+  expect_often("steps", counts.steps);
+  expect_often("suspended", counts.suspended);
+  expect_often("stalled", counts.stalled);
+  expect_often("waited for room", counts.waited_for_room);
+  expect_often("cancelled in a step", counts.cancelled_in_step);
+  expect_often("closed in a step", counts.closed_in_step);
+  expect_often("forked in a step", counts.forked_in_step);
+  expect_often("prompted in a step", counts.prompted_in_step);
+  expect_often("tokens generated", counts.generated);
+  expect_often("units of passes", counts.units);
+  expect_often("beginnings reused", counts.reused);
+}
+
+}  // namespace
+}  // namespace kvasir::engine
