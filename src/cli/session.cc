@@ -18,15 +18,6 @@
 namespace kvasir::cli {
 namespace {
 
-// "K" or "K:V".
-Result<kv::CacheTypes> parse_types(const std::string& text) {
-  const std::size_t colon = text.find(':');
-  kv::CacheTypes types;
-  KVASIR_ASSIGN(types.keys, kv::parse_element(text.substr(0, colon)));
-  KVASIR_ASSIGN(types.values, kv::parse_element(colon == text.npos ? text : text.substr(colon + 1)));
-  return types;
-}
-
 // Bytes of the pool for one page of tokens.
 Result<std::uint64_t> page_bytes(const model::Network& network, const engine::EngineOptions& options) {
   std::uint64_t bytes = 0;
@@ -53,6 +44,14 @@ std::string check_page(const std::string& text) {
 }
 
 }  // namespace
+
+Result<kv::CacheTypes> parse_types(const std::string& text) {
+  const std::size_t colon = text.find(':');
+  kv::CacheTypes types;
+  KVASIR_ASSIGN(types.keys, kv::parse_element(text.substr(0, colon)));
+  KVASIR_ASSIGN(types.values, kv::parse_element(colon == text.npos ? text : text.substr(colon + 1)));
+  return types;
+}
 
 void add_model_flags(CLI::App& verb, ModelFlags& flags) {
   verb.add_option("-m,--model", flags.model, "The model: a GGUF file, or any shard of a split")->required();

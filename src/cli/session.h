@@ -39,6 +39,9 @@ struct Session {
   engine::EngineOptions options;  // of the flags; `pool` is set by make_engine
 };
 
+// "K" or "K:V" of element names. kInvalidArgument lists them.
+[[nodiscard]] Result<kv::CacheTypes> parse_types(const std::string& text);
+
 // Opens and loads, with progress on standard error; kCancelled where the user interrupts.
 [[nodiscard]] Result<Session> load_session(const ModelFlags& flags);
 

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/try.h"
+#include "cli/crowd.h"
 #include "cli/interrupt.h"
 #include "cli/json.h"
 #include "cli/session.h"
@@ -41,6 +42,8 @@ struct Options {
   std::vector<std::uint64_t> batches = {1};
   std::uint64_t depth = 0;
   bool json = false;
+  std::uint64_t parallel = 0;  // not 0: the crowded cache
+  std::uint64_t requests = 50;
 };
 
 struct Rate {
@@ -242,6 +245,12 @@ void print_json(const Figures& figures, const Options& options) {
 }
 
 Status bench(const Options& options) {
+  if (options.parallel > 0) {
+    return run_crowd({.model = options.model,
+                      .parallel = options.parallel,
+                      .requests = options.requests,
+                      .json = options.json});
+  }
   KVASIR_ASSIGN(const Session session, load_session(options.model));
   std::vector<Token> ids = random_ids(options.prompt, session.model->sizes().vocabulary);
   if (!options.tokens.empty()) {
@@ -282,6 +291,12 @@ void add_bench(CLI::App& program, Action& action) {
       ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 24))
       ->capture_default_str();
   verb->add_option("--tokens", options->tokens, "A file of token ids to prompt with in place of random ones");
+  verb->add_option("--parallel", options->parallel,
+                   "The crowded cache: so many requests at a time, with one shared beginning")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 12));
+  verb->add_option("--requests", options->requests, "Requests of the crowded cache in all")
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 20))
+      ->capture_default_str();
   verb->add_flag("--json", options->json, "Print one JSON object");
   verb->callback([options, &action] { action = [options] { return bench(*options); }; });
 }
