@@ -27,10 +27,12 @@ struct Gathered {
   float weight = 0;
 };
 
-// One tile of scores, and where the values of its cells lie.
+// One tile of scores, and where the values of its cells lie. A group of lanes that reaches into the next tile
+// is scored once, whole: what is the next tile's lies behind this one's until CarryOver().
+constexpr std::size_t kTileSlots = kTile + kCellLanes;
 struct Tile {
-  alignas(64) float scores[kQueriesAtOnce][kTile];
-  StoredCells values[kTile];
+  alignas(64) float scores[kQueriesAtOnce][kTileSlots];
+  StoredCells values[kTileSlots];
 };
 
 // The ordinals [begin, end) of the tile that begins at ordinal `start`.
@@ -60,7 +62,7 @@ struct Share {
 // Scores of one group of sixteen cells, for kCount queries.
 template <class Keys, std::size_t kCount>
 HWY_INLINE void ScoreLanes(const AttentionShape& shape, const StoredCells& keys, const float* const* queries,
-                           const LaneRange& lanes, float (*out)[kTile]) {
+                           const LaneRange& lanes, float (*out)[kTileSlots]) {
   F16x sums[kCount];
   for (std::size_t q = 0; q < kCount; ++q) sums[q] = Splat(0.0f);
   Keys::template Dot<kCount>(keys, shape.key_dims, queries, sums);
@@ -92,10 +94,11 @@ HWY_INLINE void ScoreGroup(const AttentionShape& shape, const StoredCells& keys,
   }
 }
 
-// Fills the tile with the scores of the ordinals of `stretch` that lie in `run`.
+// Fills the tile with the scores of the ordinals of `stretch` that lie in `run`, and of the cells behind them
+// in the same group of lanes. Answers the ordinal behind the last.
 template <class Keys>
-void ScoreRun(const AttentionShape& shape, const CellRun& run, std::span<const AttentionQuery> queries,
-              const Stretch& stretch, Tile& tile) {
+std::size_t ScoreRun(const AttentionShape& shape, const CellRun& run, std::span<const AttentionQuery> queries,
+                     const Stretch& stretch, Tile& tile) {
   const float* variants[kQueriesAtOnce];
   for (std::size_t q = 0; q < queries.size(); ++q) {
     variants[q] = queries[q].query + run.query * queries[q].variant_stride;
@@ -103,11 +106,11 @@ void ScoreRun(const AttentionShape& shape, const CellRun& run, std::span<const A
   const CellLayout keys = key_layout(shape.key_element, shape.key_dims);
   const CellLayout values = value_layout(shape.value_element, shape.value_dims);
   std::size_t ordinal = std::max(stretch.begin, run.ordinal);
-  const std::size_t last = std::min(stretch.end, run.ordinal + run.count);
-  while (ordinal < last) {
+  const std::size_t run_end = run.ordinal + run.count;
+  while (ordinal < std::min(stretch.end, run_end)) {
     const std::size_t cell = run.cell + (ordinal - run.ordinal);
     const std::size_t lane = cell % kCellLanes;
-    const LaneRange lanes = {lane, std::min(kCellLanes - lane, last - ordinal), ordinal - stretch.start};
+    const LaneRange lanes = {lane, std::min(kCellLanes - lane, run_end - ordinal), ordinal - stretch.start};
     const StoredCells group = {run.keys + shape.keys_offset + (cell - lane) * keys.number_bytes(),
                                run.keys + shape.key_scales_offset + (cell - lane) * keys.scale_bytes()};
     ScoreGroup<Keys>(shape, group, std::span(variants).first(queries.size()), lanes, tile);
@@ -117,32 +120,41 @@ void ScoreRun(const AttentionShape& shape, const CellRun& run, std::span<const A
           run.values + shape.value_scales_offset + i * values.scale_bytes()};
     }
   }
+  return ordinal;
 }
 
-// Scores the ordinals of `stretch`.
-void ScoreTile(const AttentionShape& shape, std::span<const CellRun> runs,
-               std::span<const AttentionQuery> queries, const Stretch& stretch, Tile& tile) {
+// Scores the ordinals of `stretch`, and what ScoreRun() adds to them. Answers the ordinal behind the last.
+std::size_t ScoreTile(const AttentionShape& shape, std::span<const CellRun> runs,
+                      std::span<const AttentionQuery> queries, const Stretch& stretch, Tile& tile) {
+  std::size_t scored = stretch.begin;
   for (const CellRun& run : runs) {
     if (run.ordinal >= stretch.end) break;
     if (run.ordinal + run.count <= stretch.begin) continue;
     switch (shape.key_element) {
       case CacheElement::kF32:
-        ScoreRun<FloatKeys<float>>(shape, run, queries, stretch, tile);
+        scored = ScoreRun<FloatKeys<float>>(shape, run, queries, stretch, tile);
         break;
       case CacheElement::kF16:
-        ScoreRun<FloatKeys<hwy::float16_t>>(shape, run, queries, stretch, tile);
+        scored = ScoreRun<FloatKeys<hwy::float16_t>>(shape, run, queries, stretch, tile);
         break;
       case CacheElement::kBF16:
-        ScoreRun<FloatKeys<hwy::bfloat16_t>>(shape, run, queries, stretch, tile);
+        scored = ScoreRun<FloatKeys<hwy::bfloat16_t>>(shape, run, queries, stretch, tile);
         break;
       case CacheElement::kQ8_0:
-        ScoreRun<Q8_0Keys>(shape, run, queries, stretch, tile);
+        scored = ScoreRun<Q8_0Keys>(shape, run, queries, stretch, tile);
         break;
       case CacheElement::kQ4_0:
-        ScoreRun<Q4_0Keys>(shape, run, queries, stretch, tile);
+        scored = ScoreRun<Q4_0Keys>(shape, run, queries, stretch, tile);
         break;
     }
   }
+  return scored;
+}
+
+// Moves the first `count` slots behind the tile to its front.
+void CarryOver(std::size_t queries, std::size_t count, Tile& tile) {
+  for (std::size_t q = 0; q < queries; ++q) std::copy_n(tile.scores[q] + kTile, count, tile.scores[q]);
+  std::copy_n(tile.values + kTile, count, tile.values);
 }
 
 // Sixteen numbers from `i` on; those outside [first, last) are `rest`.
@@ -348,12 +360,13 @@ void Attend(const AttentionShape& shape, std::span<const CellRun> runs,
     std::fill_n(gathered[q].sums, padded, 0.0f);
   }
   std::size_t first_run = 0;
+  std::size_t scored = first;  // ordinals below are scored or seen by nobody
   for (std::size_t start = first / kTile * kTile; start < visible; start += kTile) {
-    const std::size_t begin = std::max(start, first);
-    while (first_run < runs.size() && runs[first_run].ordinal + runs[first_run].count <= begin) ++first_run;
-    const Stretch stretch = {start, begin, std::min(visible, start + kTile)};
-    ScoreTile(shape, runs.subspan(first_run), queries, stretch, tile);
+    while (first_run < runs.size() && runs[first_run].ordinal + runs[first_run].count <= scored) ++first_run;
+    const Stretch stretch = {start, scored, std::min(visible, start + kTile)};
+    scored = ScoreTile(shape, runs.subspan(first_run), queries, stretch, tile);
     GatherTile(shape, queries, start, tile, gathered.data());
+    if (scored > start + kTile) CarryOver(queries.size(), scored - (start + kTile), tile);
   }
   for (std::size_t q = 0; q < queries.size(); ++q) {
     const float weight = gathered[q].weight;
