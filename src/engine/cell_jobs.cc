@@ -1,5 +1,8 @@
 // What the page store plans, done to the bytes: in every layer of a group, a run of cells at a time.
 
+#include <algorithm>
+#include <vector>
+
 #include "base/try.h"
 #include "base/within_memory.h"
 #include "engine/engine.h"
@@ -18,11 +21,15 @@ kv::FrameCell Engine::place(std::uint32_t group, pages::CellAt at, std::uint32_t
   return {store_->frame(group, at.page, layer), at.cell};
 }
 
-void Engine::copy(const pages::CopyCells& job) {
-  for_layers(job.group, [&](const kv::LayerGeometry& geometry, std::uint32_t layer) {
-    arena_.copy_cells(geometry, place(job.group, job.from, layer), place(job.group, job.to, layer),
-                      job.count);
-    bytes_moved_ += arena_.cell_bytes(geometry) * job.count;
+// All copies of a layer together: they share pages.
+void Engine::copy(std::uint32_t group, std::span<const pages::CopyCells> jobs) {
+  std::vector<kv::CellCopy> copies(jobs.size());
+  for_layers(group, [&](const kv::LayerGeometry& geometry, std::uint32_t layer) {
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+      copies[i] = {place(group, jobs[i].from, layer), place(group, jobs[i].to, layer), jobs[i].count};
+      bytes_moved_ += arena_.cell_bytes(geometry) * jobs[i].count;
+    }
+    arena_.copy_cells(geometry, copies);
   });
 }
 
@@ -73,7 +80,8 @@ Result<std::uint64_t> Engine::compact(std::uint64_t budget) {
           static_cast<std::uint32_t>(std::min<std::uint64_t>(budget - moved, options_.page_cells));
       KVASIR_ASSIGN(const auto compaction, pages::Compaction::begin(*store_, room, stay));
       if (compaction == nullptr) break;
-      for (const pages::CopyCells& job : compaction->copies()) copy(job);
+      const std::span<const pages::CopyCells> jobs = compaction->copies();
+      copy(jobs.front().group, jobs);  // one compaction is of one group
       KVASIR_ASSIGN(const std::uint32_t some, compaction->commit());
       moved += some;
     }

@@ -301,7 +301,7 @@ class Engine {
   [[nodiscard]] kv::FrameCell place(std::uint32_t group, pages::CellAt at, std::uint32_t layer) const;
   [[nodiscard]] std::uint32_t rotary_of(std::uint32_t group, std::uint32_t layer_in_group) const;
   void append_run(std::size_t group, const pages::Run& run, std::vector<std::byte>& out) const;
-  void copy(const pages::CopyCells& job);
+  void copy(std::uint32_t group, std::span<const pages::CopyCells> jobs);
   void rotate(const pages::RotateCells& job);
 
   std::shared_ptr<const model::Model> model_;

@@ -62,6 +62,13 @@ struct FrameCell {
   std::uint32_t cell = 0;
 };
 
+// The cells [from, from + count) as they are to be found at [to, to + count): both within their page.
+struct CellCopy {
+  FrameCell from;
+  FrameCell to;
+  std::uint32_t count = 0;
+};
+
 // The runs of one conversation in one layer, ready to be read by attend(). Made by Arena::resolve; keeps its
 // memory when it is filled again.
 class ResolvedRuns {
@@ -101,8 +108,8 @@ class Arena {
   // The copy jobs: at most a page of cells of one layer. Each of them allocates nothing and cannot fail; the
   // cells lie within their page.
 
-  // Copies the bytes of the cells [from, from + count) to [to, to + count). The ranges do not overlap.
-  void copy_cells(const LayerGeometry& layer, FrameCell from, FrameCell to, std::uint32_t count) noexcept;
+  // Copies the bytes of cells. No cell that is copied to is any other of the cells named.
+  void copy_cells(const LayerGeometry& layer, std::span<const CellCopy> copies) noexcept;
 
   // Exchanges the bytes of two cells, which may be the same.
   void swap_cells(const LayerGeometry& layer, FrameCell a, FrameCell b) noexcept;
@@ -147,7 +154,7 @@ class Arena {
   [[nodiscard]] const std::byte* frame_at(pages::FrameId frame) const noexcept {
     return bytes_.data() + static_cast<std::size_t>(frame) * frame_bytes_;
   }
-  void copy_part(const HeadPart& part, FrameCell from, FrameCell to, std::uint32_t count) noexcept;
+  void copy_part(const HeadPart& part, std::span<const CellCopy> copies) noexcept;
 
   base::Buffer bytes_;
   CacheTypes types_;

@@ -17,6 +17,35 @@ std::size_t beside(const Plane& plane, std::size_t cell, std::size_t count) noex
   return std::min(count, plane.lanes - cell % plane.lanes);
 }
 
+// Copies rows of kHalf to 2 kHalf bytes that lie `step` bytes apart, each as two pieces that may overlap: of
+// fixed sizes, so that a row costs neither a call nor a branch.
+template <std::size_t kHalf>
+void copy_rows_of(const std::byte* from, std::byte* to, std::size_t step, std::size_t rows,
+                  std::size_t bytes) noexcept {
+  const std::size_t second = bytes - kHalf;
+  for (std::size_t row = 0; row < rows; ++row) {
+    std::array<std::byte, kHalf> head;
+    std::array<std::byte, kHalf> tail;
+    std::memcpy(head.data(), from, kHalf);
+    std::memcpy(tail.data(), from + second, kHalf);
+    std::memcpy(to, head.data(), kHalf);
+    std::memcpy(to + second, tail.data(), kHalf);
+    from += step;
+    to += step;
+  }
+}
+
+// The same for rows of 1 to 64 bytes: at most sixteen lanes of four bytes each.
+void copy_rows(const std::byte* from, std::byte* to, std::size_t step, std::size_t rows,
+               std::size_t bytes) noexcept {
+  if (bytes <= 2) return copy_rows_of<1>(from, to, step, rows, bytes);
+  if (bytes <= 4) return copy_rows_of<2>(from, to, step, rows, bytes);
+  if (bytes <= 8) return copy_rows_of<4>(from, to, step, rows, bytes);
+  if (bytes <= 16) return copy_rows_of<8>(from, to, step, rows, bytes);
+  if (bytes <= 32) return copy_rows_of<16>(from, to, step, rows, bytes);
+  copy_rows_of<32>(from, to, step, rows, bytes);
+}
+
 void copy_plane(const Plane& plane, const std::byte* from_frame, std::size_t from, std::byte* to_frame,
                 std::size_t to, std::size_t count) noexcept {
   while (count > 0) {
@@ -28,10 +57,7 @@ void copy_plane(const Plane& plane, const std::byte* from_frame, std::size_t fro
       some = count / plane.lanes * plane.lanes;
       std::memcpy(target, source, some * plane.units * plane.unit_bytes);
     } else {
-      for (std::size_t unit = 0; unit < plane.units; ++unit) {
-        std::memcpy(target + unit * plane.unit_step(), source + unit * plane.unit_step(),
-                    some * plane.unit_bytes);
-      }
+      copy_rows(source, target, plane.unit_step(), plane.units, some * plane.unit_bytes);
     }
     from += some;
     to += some;
@@ -71,18 +97,19 @@ void poison_plane(const Plane& plane, std::byte* frame, std::size_t cell, std::s
 
 }  // namespace
 
-void Arena::copy_part(const HeadPart& part, FrameCell from, FrameCell to, std::uint32_t count) noexcept {
+void Arena::copy_part(const HeadPart& part, std::span<const CellCopy> copies) noexcept {
   for (const Plane& plane : {part.numbers(), part.scales()}) {
-    copy_plane(plane, frame_at(from.frame), from.cell, frame_at(to.frame), to.cell, count);
+    for (const CellCopy& copy : copies) {
+      copy_plane(plane, frame_at(copy.from.frame), copy.from.cell, frame_at(copy.to.frame), copy.to.cell,
+                 copy.count);
+    }
   }
 }
 
-void Arena::copy_cells(const LayerGeometry& layer, FrameCell from, FrameCell to,
-                       std::uint32_t count) noexcept {
-  for (std::uint32_t head = 0; head < layer.kv_heads; ++head) {
-    copy_part(keys_of(layer, head), from, to, count);
-    copy_part(values_of(layer, head), from, to, count);
-  }
+// Head by head, so that what lies side by side in either page is still near when the next copy comes.
+void Arena::copy_cells(const LayerGeometry& layer, std::span<const CellCopy> copies) noexcept {
+  for (std::uint32_t head = 0; head < layer.kv_heads; ++head) copy_part(keys_of(layer, head), copies);
+  for (std::uint32_t head = 0; head < layer.kv_heads; ++head) copy_part(values_of(layer, head), copies);
 }
 
 void Arena::swap_cells(const LayerGeometry& layer, FrameCell a, FrameCell b) noexcept {
@@ -99,7 +126,8 @@ void Arena::swap_cells(const LayerGeometry& layer, FrameCell a, FrameCell b) noe
 void Arena::rotate_cells(const LayerGeometry& layer, const simd::RotaryTable& rotary, FrameCell from,
                          FrameCell to, std::span<const std::int64_t> turns) noexcept {
   if (from.frame != to.frame || from.cell != to.cell) {
-    copy_cells(layer, from, to, static_cast<std::uint32_t>(turns.size()));
+    const CellCopy copy{from, to, static_cast<std::uint32_t>(turns.size())};
+    copy_cells(layer, {&copy, 1});
   }
   std::array<float, simd::kMaxHeadDims / 2> cosines{};
   std::array<float, simd::kMaxHeadDims / 2> sines{};

@@ -67,7 +67,8 @@ class Pair {
 
   void copy() {
     const Ranges r = ranges();
-    arena_.copy_cells(shape_.layer, r.from, r.to, r.count);
+    const CellCopy copy{r.from, r.to, r.count};
+    arena_.copy_cells(shape_.layer, {&copy, 1});
     for (std::uint32_t i = 0; i < r.count; ++i) twin(r.to, i) = twin(r.from, i);
   }
 
@@ -280,7 +281,8 @@ TEST_P(CopyJobs, AllocateNothing) {
   const FrameCell to{pages::FrameId{1}, 9};
   const test::AllocationFault fault(0);
   arena.store(shape.layer, pages::FrameId{2}, 1, numbers, std::span(numbers).first(48));
-  arena.copy_cells(shape.layer, from, to, 16);
+  const CellCopy copy{from, to, 16};
+  arena.copy_cells(shape.layer, {&copy, 1});
   arena.swap_cells(shape.layer, from, to);
   arena.rotate_cells(shape.layer, turning.table, from, to, turns);
   arena.poison_cells(shape.layer, from, 2);
@@ -307,7 +309,8 @@ TEST_P(CopyJobs, OfNeighbouringCellsRunAtOnce) {
     for (std::uint32_t cell = parity; cell < 32; cell += 2) {
       const FrameCell from{pages::FrameId{0}, cell};
       arena.rotate_cells(shape.layer, turning.table, from, from, turn);
-      arena.copy_cells(shape.layer, from, {pages::FrameId{1}, cell}, 1);
+      const CellCopy copy{from, {pages::FrameId{1}, cell}, 1};
+      arena.copy_cells(shape.layer, {&copy, 1});
       arena.export_cells(shape.layer, from, 1, bytes);
       arena.import_cells(shape.layer, {pages::FrameId{2}, cell}, 1, bytes);
       if (cell >= 2) arena.swap_cells(shape.layer, from, {pages::FrameId{1}, cell - 2});
