@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/try.h"
+#include "cli/bench_cache.h"
 #include "cli/crowd.h"
 #include "cli/interrupt.h"
 #include "cli/json.h"
@@ -30,8 +31,6 @@ using engine::LogitsWanted;
 using engine::StepReport;
 using engine::Verdict;
 
-constexpr int kRepeats = 21;                // of a cheap operation; the median counts
-constexpr std::uint64_t kStepTokens = 512;  // of the step whose plan, commit and rollback are measured
 constexpr std::uint64_t kSeed = 1;
 
 struct Options {
@@ -52,28 +51,16 @@ struct Rate {
   double overhead = 0;  // planning and commit, of the steps' time
 };
 
-struct Cost {
-  std::string name;
-  double microseconds = 0;
-  std::uint64_t bytes = 0;  // of K and V that were moved
-};
-
 struct Figures {
   std::vector<Token> ids;
   std::uint64_t digest = 0;
   double prompt_per_second = 0;
   std::vector<Rate> rates;
-  std::vector<Cost> costs;
+  CacheCosts cache;
 };
 
 double seconds_since(std::int64_t start) {
   return static_cast<double>(base::system_clock().now_ns() - start) * 1e-9;
-}
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
 }
 
 std::vector<Token> random_ids(std::uint64_t count, std::uint32_t vocabulary) {
@@ -92,7 +79,9 @@ class Bench {
     figures_.ids = std::move(ids);
     KVASIR_TRY(measure_prompt());
     for (const std::uint64_t batch : options_.batches) KVASIR_TRY(measure_generation(batch));
-    KVASIR_TRY(measure_costs());
+    if (options_.depth >= kBenchDepthMin) {
+      KVASIR_ASSIGN(figures_.cache, measure_cache(engine_, options_.depth));
+    }
     return std::move(figures_);
   }
 
@@ -151,67 +140,35 @@ class Bench {
     return {};
   }
 
-  // Times `operation`, with `undo` after each repeat.
-  template <class Operation, class Undo>
-  Status measure(const char* name, const Operation& operation, const Undo& undo) {
-    std::vector<double> times;
-    const std::uint64_t moved = engine_.bytes_moved();
-    for (int i = 0; i < kRepeats; ++i) {
-      const std::int64_t start = base::system_clock().now_ns();
-      KVASIR_TRY(operation());
-      times.push_back(seconds_since(start) * 1e6);
-      KVASIR_TRY(undo());
-    }
-    figures_.costs.push_back({name, median(times), (engine_.bytes_moved() - moved) / kRepeats});
-    return {};
-  }
-
-  Status measure_costs() {
-    if (options_.depth < 64) return {};
-    KVASIR_ASSIGN(const ConversationId id, open_at_depth());
-    ConversationId child{};
-    const auto fork = [&]() -> Status {
-      KVASIR_ASSIGN(child, engine_.fork(id));
-      return {};
-    };
-    const auto close = [&] { return engine_.close(child); };
-    const auto nothing = []() -> Status { return {}; };
-    KVASIR_TRY(measure("fork", fork, close));
-    const std::uint64_t back = options_.depth - 32;
-    KVASIR_TRY(measure(
-        "rewind", [&] { return engine_.rewind(id, back); },
-        [&] { return engine_.fill(id, std::vector<Token>(32)); }));
-    KVASIR_TRY(measure(
-        "shift", [&] { return engine_.shift_left(id, 5, 8); },
-        [&] { return engine_.fill(id, std::vector<Token>(8)); }));
-    KVASIR_TRY(measure_step(id));
-    return measure(
-        "close", [&] { return engine_.close(id); },
-        [&]() -> Status {
-          KVASIR_ASSIGN(const ConversationId again, open_at_depth());
-          return again == id ? nothing()
-                             : fail(Outcome::kInternal, "a closed conversation's id was not used again");
-        });
-  }
-
-  // Plan, commit and rollback of a step of kStepTokens tokens.
-  Status measure_step(ConversationId id) {
-    const std::vector<Token> ids = random_ids(kStepTokens, engine_.model().sizes().vocabulary);
-    KVASIR_TRY(engine_.prompt(id, ids, LogitsWanted::kLast));
-    const auto cancel = [](const engine::JobView&) { return Verdict::kCancel; };
-    KVASIR_ASSIGN(const StepReport undone, engine_.step({.whole_queue = true, .between_jobs = cancel}));
-    KVASIR_ASSIGN(const StepReport done, engine_.step({.whole_queue = true}));
-    const auto microseconds = [](std::int64_t ns) { return static_cast<double>(ns) * 1e-3; };
-    figures_.costs.push_back({"plan", microseconds(done.plan_ns), 0});
-    figures_.costs.push_back({"commit", microseconds(done.commit_ns), 0});
-    figures_.costs.push_back({"rollback", microseconds(undone.rollback_ns), 0});
-    return engine_.rewind(id, options_.depth);
-  }
-
   Engine& engine_;
   const Options& options_;
   Figures figures_;
 };
+
+void print_cache(const CacheCosts& cache, std::uint64_t depth) {
+  for (const Cost& cost : cache.operations) {
+    fmt::print("{} at depth {}: {:.1f} us, {} bytes of K and V moved\n", cost.name, depth, cost.microseconds,
+               cost.bytes);
+  }
+  for (const StepCost& cost : cache.steps) {
+    fmt::print(
+        "a step of {} at depth {}: {:.1f} us to plan, {:.1f} us to commit, {:.3f} % of {:.1f} ms of "
+        "computing\n",
+        cost.conversations, depth, cost.plan_microseconds, cost.commit_microseconds, cost.overhead * 100,
+        (cost.step_microseconds - cost.plan_microseconds - cost.commit_microseconds) * 1e-3);
+  }
+  for (const ShiftCost& cost : cache.shifts) {
+    fmt::print("attention at depth {}, least of {} runs: {:.0f} us, after a shift {:.0f} us ({:+.1f} %)\n",
+               depth, cost.runs, cost.before_microseconds, cost.after_microseconds,
+               (cost.after_microseconds / cost.before_microseconds - 1) * 100);
+  }
+  for (const CompactionCost& cost : cache.compactions) {
+    fmt::print("compaction of spans of {}: {} bytes at {:.2f} GB/s, {:.0f} % of memcpy's {:.2f} GB/s\n",
+               cost.span_cells, cost.bytes, cost.bytes_per_second * 1e-9,
+               cost.bytes_per_second / cost.memcpy_bytes_per_second * 100,
+               cost.memcpy_bytes_per_second * 1e-9);
+  }
+}
 
 void print_text(const Figures& figures, const Options& options) {
   fmt::print("prompt of {}: {:.1f} tokens/s, digest {:016x}\n", figures.ids.size(), figures.prompt_per_second,
@@ -220,10 +177,29 @@ void print_text(const Figures& figures, const Options& options) {
     fmt::print("generation, {} at depth {}: {:.1f} tokens/s, {:.3f} % for planning and commit\n",
                rate.conversations, options.depth, rate.per_second, rate.overhead * 100);
   }
-  for (const Cost& cost : figures.costs) {
-    fmt::print("{} at depth {}: {:.1f} us, {} bytes of K and V moved\n", cost.name, options.depth,
-               cost.microseconds, cost.bytes);
+  print_cache(figures.cache, options.depth);
+}
+
+void write_cache(JsonWriter& json, const CacheCosts& cache) {
+  json.key("step").begin_object();
+  for (const StepCost& cost : cache.steps) {
+    json.key(std::to_string(cost.conversations)).begin_object();
+    json.member("plan_us", cost.plan_microseconds).member("commit_us", cost.commit_microseconds);
+    json.member("step_us", cost.step_microseconds).member("overhead", cost.overhead).end_object();
   }
+  json.end_object();
+  for (const ShiftCost& cost : cache.shifts) {
+    json.key("attention_us").begin_object();
+    json.member("before_shift", cost.before_microseconds).member("after_shift", cost.after_microseconds);
+    json.member("runs", cost.runs).end_object();
+  }
+  json.key("compaction").begin_array();
+  for (const CompactionCost& cost : cache.compactions) {
+    json.begin_object().member("span_cells", cost.span_cells).member("bytes", cost.bytes);
+    json.member("bytes_per_second", cost.bytes_per_second);
+    json.member("memcpy_bytes_per_second", cost.memcpy_bytes_per_second).end_object();
+  }
+  json.end_array();
 }
 
 void print_json(const Figures& figures, const Options& options) {
@@ -235,13 +211,28 @@ void print_json(const Figures& figures, const Options& options) {
   json.end_object().key("overhead").begin_object();
   for (const Rate& rate : figures.rates) json.member(std::to_string(rate.conversations), rate.overhead);
   json.end_object().key("cost_us").begin_object();
-  for (const Cost& cost : figures.costs) json.member(cost.name, cost.microseconds);
+  for (const Cost& cost : figures.cache.operations) json.member(cost.name, cost.microseconds);
   json.end_object().key("bytes_moved").begin_object();
-  for (const Cost& cost : figures.costs) json.member(cost.name, cost.bytes);
-  json.end_object().key("ids").begin_array();
+  for (const Cost& cost : figures.cache.operations) json.member(cost.name, cost.bytes);
+  json.end_object();
+  write_cache(json, figures.cache);
+  json.key("ids").begin_array();
   for (const Token id : figures.ids) json.value(id);
   json.end_array().member("digest", fmt::format("{:016x}", figures.digest)).end_object();
   fmt::print("{}\n", line);
+}
+
+// What comes at the depth must be as long as one conversation may get.
+Status check_depth(const Options& options, std::uint64_t context) {
+  const std::uint64_t more =
+      options.depth < kBenchDepthMin ? options.generate : std::max(options.generate, kBenchStepTokens);
+  if (options.depth + more <= context) return {};
+  return fail(
+      Outcome::kNoSpace,
+      fmt::format("{} tokens at depth {} are beyond the context of {}; a larger --ctx or a smaller --depth "
+                  "helps",
+                  more, options.depth, context),
+      {.wanted = options.depth + more, .limit = context, .setting = "--ctx"});
 }
 
 Status bench(const Options& options) {
@@ -257,14 +248,15 @@ Status bench(const Options& options) {
     KVASIR_ASSIGN(ids, read_ids(options.tokens));
   }
   if (ids.empty()) return fail(Outcome::kInvalidArgument, "there is no token to prompt with");
+  KVASIR_TRY(check_depth(options, session.options.context));
   const std::uint64_t most = std::max<std::uint64_t>(1, *std::ranges::max_element(options.batches));
   const std::uint64_t each =
-      options.depth + std::max<std::uint64_t>(options.generate, kStepTokens) + options.model.page_cells;
-  KVASIR_ASSIGN(
-      const auto engine,
-      make_engine(session, options.model,
-                  std::max<std::uint64_t>(most * each, ids.size() + options.model.page_cells),
-                  static_cast<std::uint32_t>(std::min<std::uint64_t>(most, options.model.pass_tokens))));
+      options.depth + std::max<std::uint64_t>(options.generate, kBenchStepTokens) + options.model.page_cells;
+  KVASIR_ASSIGN(const auto engine,
+                make_engine(session, options.model,
+                            std::max<std::uint64_t>(most * each, ids.size() + options.model.page_cells),
+                            static_cast<std::uint32_t>(std::min<std::uint64_t>(
+                                std::max(most, kBenchStepConversations), options.model.pass_tokens))));
   KVASIR_ASSIGN(const Figures figures, Bench(*engine, options).run(std::move(ids)));
   options.json ? print_json(figures, options) : print_text(figures, options);
   return {};

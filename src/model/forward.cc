@@ -130,10 +130,11 @@ void Forward::number_variants() {
 PassProgress Forward::progress() const noexcept {
   const auto layers = static_cast<std::uint32_t>(model_->network().layers.size());
   const bool past_layers = stage_ >= Stage::kOutputNorm;
-  return {.layer = past_layers ? layers : layer_, .layers = layers, .jobs = jobs_};
+  return {.layer = past_layers ? layers : layer_, .layers = layers, .jobs = jobs_, .attended = attended_};
 }
 
 Status Forward::advance() {
+  attended_ = stage_ == Stage::kAttend;
   first_item_ = next_item_;
   const std::size_t count = std::min(job_items_, items_ - next_item_);
   const auto threads = static_cast<std::size_t>(pool_->threads());

@@ -63,6 +63,7 @@ struct PassProgress {
   std::uint32_t layer = 0;  // layers finished; the embedding and the output count for none
   std::uint32_t layers = 0;
   std::uint64_t jobs = 0;  // done so far
+  bool attended = false;   // whether the last of them was one of attention
 };
 
 // Not thread-safe. Model, arena, store, pool and workspace must outlive it; the store's tables and the
@@ -196,6 +197,7 @@ class Forward {
   Stage stage_ = Stage::kDone;
   std::uint32_t layer_ = 0;
   std::uint64_t jobs_ = 0;
+  bool attended_ = false;  // in the last job
   std::size_t items_ = 0;  // of this stage
   std::size_t next_item_ = 0;
   std::size_t job_items_ = 1;
