@@ -1,9 +1,11 @@
-"""Do the tests notice a planted fault? Each mutant changes a line of the page store in a copy of the tree; its tests must fail.
+"""Do the tests notice a planted fault? Each mutant changes a line of the cache's rooms in a copy of the tree; the tests of that room
+must fail.
 
-    mutants.py JOBS [NAME...]   all mutants, or those whose names contain one of the words
+    mutants.py JOBS [WORD...]   all mutants, or those whose names or paths contain one of the words
 
-The copy lies in build/mutants. A mutant whose text is not found exactly once, or that does not compile, is an error: the
-list below follows the code. The tests of the unchanged copy must pass first.
+The copy lies in build/mutants, and only the test programs of the rooms at hand are built and run there. A mutant whose text is not
+found exactly once, or that does not compile, is an error like one that survives: the list below follows the code. The tests of the
+unchanged copy must pass first.
 """
 import dataclasses
 import subprocess
@@ -12,108 +14,141 @@ import sys
 import checklib
 
 COPY = checklib.ROOT / "build" / "mutants"
-TARGET = "pages_test"
 TEST_SECONDS = 300
-PAGES = "src/pages/"
 
 
 @dataclasses.dataclass(frozen=True)
 class Mutant:
     name: str
-    path: str
+    path: str  # below src
     old: str
     new: str
 
+    @property
+    def tests(self):
+        """The program of its room; who runs cells and passes is judged by the engine's."""
+        room = self.path.split("/")[0]
+        return "engine_test" if room == "model" else f"{room}_test"
+
 
 MUTANTS = [
-    Mutant("a fork is not counted as a holder", "page_store.cc",
+    Mutant("a fork is not counted as a holder", "pages/page_store.cc",
            "    hold(group, entry(child).cells[group].runs(), Holder::kFirm);\n", ""),
-    Mutant("a fork is as clean as new", "page_store.cc",
+    Mutant("a fork is as clean as new", "pages/page_store.cc",
            "  entry(child).first_dirty = entry(table).first_dirty;\n", ""),
-    Mutant("a closed conversation keeps its promise", "page_store.cc",
+    Mutant("a closed conversation keeps its promise", "pages/page_store.cc",
            "  promised_ -= closing.promised;\n", ""),
-    Mutant("a rotate job has one cell too few", "edit.cc",
+    Mutant("a rotate job has one cell too few", "pages/edit.cc",
            "{run.page, run.cell}, run.count}, std::move(turns)}", "{run.page, run.cell}, run.count - 1}, std::move(turns)}"),
-    Mutant("a divided key is turned from its logical position", "edit.cc",
+    Mutant("a divided key is turned from its logical position", "pages/edit.cc",
            "turns.push_back(position - stored);", "turns.push_back(position - stored - old.shift);"),
-    Mutant("a remove in the middle leaves what follows clean", "edit.cc",
-           "if (!cuts_the_end) first_dirty_", "if (!removes) first_dirty_"),
-    Mutant("an edit leaves blocks offered that it changed", "edit.cc",
-           "std::min({table.remembered, table.length, first_changed_})", "std::min({table.remembered, table.length})"),
-    Mutant("a dropped edit keeps its new cells", "edit.cc",
+    Mutant("a remove in the middle leaves what follows clean", "pages/edit.cc",
+           "if (!cuts_the_end) first_dirty_", "if (!cuts_the_end && !removes) first_dirty_"),
+    Mutant("an edit leaves tokens offered that it took back", "pages/edit.cc",
+           "  table.remembered = std::min({table.remembered, table.length, first_changed_});\n", ""),
+    Mutant("a dropped edit keeps its new cells", "pages/edit.cc",
            "    store_->release(group, taken_[group], Holder::kFirm);\n", "    continue;\n"),
-    Mutant("a shift is applied twice", "page_table.cc",
+    Mutant("a shift is applied twice", "pages/page_table.cc",
            "runs_[i].shift += delta;", "runs_[i].shift += 2 * delta;"),
-    Mutant("spans of different shifts are joined", "page_table.cc",
+    Mutant("spans of different shifts are joined", "pages/page_table.cc",
            " && left.shift == right.shift", ""),
-    Mutant("moved cells lose what lies behind them", "page_table.cc",
+    Mutant("moved cells lose what lies behind them", "pages/page_table.cc",
            "run.cell + run.count - last, 0, run.shift}", "0, 0, run.shift}"),
-    Mutant("the second group is not installed at commit", "ticket.cc",
+    Mutant("the second group is not installed at commit", "pages/ticket.cc",
            "      for (const Run& run : new_runs(line, group)) table.cells[group].append(run);\n",
            "      for (const Run& run : new_runs(line, group)) {\n"
            "        if (group != 1) table.cells[group].append(run);\n      }\n"),
-    Mutant("one cell more than accepted is kept", "ticket.cc",
+    Mutant("one cell more than accepted is kept", "pages/ticket.cc",
            "    std::uint64_t left = keep;\n", "    std::uint64_t left = keep == 0 ? 0 : keep + 1;\n"),
-    Mutant("a promise is not used up", "ticket.cc",
+    Mutant("a promise is not used up", "pages/ticket.cc",
            "    promised_ -= ticket.paid_[line];\n", ""),
-    Mutant("what is not accepted is not promised again", "ticket.cc",
+    Mutant("what is not accepted is not promised again", "pages/ticket.cc",
            "  store_->entry(plan_[line].table).promised += unpaid;\n  store_->promised_ += unpaid;\n", ""),
-    Mutant("new cells do not continue their predecessor's position", "ticket.cc",
+    Mutant("new cells do not continue their predecessor's position", "pages/ticket.cc",
            "before.cell + before.count - 1) + 1 : 0;", "before.cell + before.count - 1) + 2 : 0;"),
-    Mutant("a plan may name a conversation twice", "ticket.cc",
+    Mutant("a plan may name a conversation twice", "pages/ticket.cc",
            "if (plan[other].table == plan[line].table) {", "if (plan[other].table == TableId{UINT32_MAX}) {"),
-    Mutant("the release of a soft holder is not counted", "group_cells.cc",
-           "    if (holder == Holder::kSoft) --soft_[at(page, cell)];\n", ""),
-    Mutant("evictable cells of pages that stay are no holes", "group_cells.cc",
+    Mutant("the release of a soft holder is not counted", "pages/group_cells.cc",
+           "    if (holder == Holder::kSoft) --soft_[at(page, cell)];\n",
+           "    if (holder == Holder::kSoft && cell > page_cells_) --soft_[at(page, cell)];\n"),
+    Mutant("evictable cells of pages that stay are no holes", "pages/group_cells.cc",
            "    holes_ += free + page.evictable;\n    free_holes_ += free;\n", "    holes_ += free;\n    free_holes_ += free;\n"),
-    Mutant("positions stay behind when cells change places", "group_cells.cc",
+    Mutant("positions stay behind when cells change places", "pages/group_cells.cc",
            "  std::swap(positions_[first], positions_[second]);\n", ""),
-    Mutant("holes of pages that would go are lent", "group_cells.cc",
+    Mutant("holes of pages that would go are lent", "pages/group_cells.cc",
            "return page.held == page.evictable ? 0 :", "return page.held == 0 ? 0 :"),
-    Mutant("fresh pages ignore what later groups need now", "space.cc",
+    Mutant("fresh pages ignore what later groups need now", "pages/space.cc",
            "    if (other > group) needed_now += pages_now(other, demand.cells) * layers;\n", ""),
-    Mutant("fresh pages ignore what is promised", "space.cc",
+    Mutant("fresh pages ignore what is promised", "pages/space.cc",
            "                  pages_in_the_end(group, demand.total) + spare / layers);",
            "                  spare == UINT64_MAX ? spare : demand.cells + spec_.frames);"),
-    Mutant("eviction ignores what is promised", "space.cc",
-           "return now <= free_frames_.size() && frames_needed(demand.total) + beyond_need <= frames_to_be_had();",
-           "return now <= free_frames_.size() && beyond_need <= frames_to_be_had();"),
-    Mutant("the index is emptied before a compaction gives way", "space.cc",
+    Mutant("eviction ends before there is room", "pages/space.cc",
+           "return now <= free_frames_.size() &&", "return now <= free_frames_.size() + now &&"),
+    Mutant("the index is emptied before a compaction gives way", "pages/space.cc",
            "  if (compaction_ != nullptr && !has_room_now(demand)) compaction_->destroy();\n",
            "  if (compaction_ != nullptr && index_.size() == 0 && !has_room_now(demand)) compaction_->destroy();\n"),
-    Mutant("fits() counts a conversation's own promise against it", "space.cc",
-           "return count <= largest_fitting(promised_but(table));", "return count <= largest_fitting(promised_);"),
-    Mutant("the most recently used block is evicted first", "prefix_index.cc",
+    Mutant("fits() counts a conversation's own promise against it", "pages/space.cc",
+           "return count <= largest_fitting(promised_but(table));", "return count <= largest_fitting(promised_but(table) + entry(table).promised);"),
+    Mutant("the most recently used block is evicted first", "pages/prefix_index.cc",
            "  if (oldest_ == kRoot) return std::nullopt;\n  return oldest_;\n",
            "  if (newest_ == kRoot) return std::nullopt;\n  return newest_;\n"),
-    Mutant("a block is found without looking at its tokens", "prefix_index.cc",
+    Mutant("a block is found without looking at its tokens", "pages/prefix_index.cc",
            "        std::ranges::equal(block.tokens, tokens)) {", "        block.tokens.size() == tokens.size()) {"),
-    Mutant("salt is ignored", "prefix_index.cc",
-           "mix(salt + 0x9E3779B97F4A7C15ULL)", "mix(0x9E3779B97F4A7C15ULL)"),
-    Mutant("a hit is not marked as used", "sharing.cc",
+    Mutant("salt is ignored", "pages/sharing.cc",
+           "index_.find(parent, salt, tokens.subspan(end - block, block));", "index_.find(parent, salt & 0, tokens.subspan(end - block, block));"),
+    Mutant("a hit is not marked as used", "pages/sharing.cc",
            "    index_.touch(blocks[taken - 1]);\n", ""),
-    Mutant("a hit goes beyond the limit", "sharing.cc",
-           "end <= std::min<std::uint64_t>(limit, tokens.size())", "end <= tokens.size()"),
-    Mutant("a hit holds what is promised to others", "sharing.cc",
+    Mutant("a hit goes beyond the limit", "pages/sharing.cc",
+           "end <= std::min<std::uint64_t>(limit, tokens.size())", "end <= std::min<std::uint64_t>(limit | UINT64_MAX, tokens.size())"),
+    Mutant("a hit holds what is promised to others", "pages/sharing.cc",
            "  if (promises_fit()) return true;\n", "  if (!index_.blocks().empty()) return true;\n"),
-    Mutant("dirty cells are remembered", "sharing.cc",
+    Mutant("dirty cells are remembered", "pages/sharing.cc",
            "std::min({table.length, table.first_dirty, std::uint64_t{tokens.size()}})",
            "std::min({table.length, std::uint64_t{tokens.size()}})"),
-    Mutant("compaction does not patch the index", "page_store.h",
+    Mutant("compaction does not patch the index", "pages/page_store.h",
            "    for (const PrefixIndex::BlockId block : index_.blocks()) visit(index_.cells(block)[group]);\n",
            "    static_cast<void>(index_);\n"),
-    Mutant("a copy job has one cell too few", "compaction.cc",
+    Mutant("a copy job has one cell too few", "pages/compaction.cc",
            "  copies_.push_back({group, from, to, count});\n",
            "  copies_.push_back({group, from, to, std::max<std::uint32_t>(1, count - 1)});\n"),
-    Mutant("compaction moves what is to stay", "compaction.cc",
+    Mutant("compaction moves what is to stay", "pages/compaction.cc",
            "      if (shared && !may_move(task, {run.page, run.cell}, run.count)) break;\n", ""),
-    Mutant("compaction spends what is promised", "compaction.cc",
+    Mutant("compaction spends what is promised", "pages/compaction.cc",
            "spans_now(task.group) && store_->promises_fit()) return true;", "spans_now(task.group)) return true;"),
-    Mutant("compaction empties a page for nothing", "compaction.cc",
+    Mutant("compaction empties a page for nothing", "pages/compaction.cc",
            "    if (in_the_end < spans) return in_the_end < spans_now(task.group);\n",
            "    if (in_the_end < spans) return true;\n"),
-    Mutant("a swap lets an open compaction go on", "compaction.cc",
+    Mutant("a swap lets an open compaction go on", "pages/compaction.cc",
            "    if (compaction_ != nullptr) compaction_->destroy();\n", ""),
+    Mutant("a fork forgets the queue", "engine/conversations.cc",
+           ".queue = parent.queue,", ".queue = {},"),
+    Mutant("an edit keeps the logits of what is gone", "engine/conversations.cc",
+           "    if (ticket.first_changed() < conversation->tokens.size()) conversation->last_logits.reset();\n", ""),
+    Mutant("an edit's jobs are left undone", "engine/conversations.cc",
+           "for (const pages::RotateCells& job : ticket.jobs()) rotate(job);", "static_cast<void>(ticket.jobs());"),
+    Mutant("prompt_to answers with logits left over", "engine/conversations.cc",
+           "conversation->tokens.size() == tokens.size() && kept == tokens.size() &&", "kept == tokens.size() &&"),
+    Mutant("a hit takes the token whose logits are wanted", "engine/conversations.cc",
+           "tokens, tokens.size() - 1, kNoSalt", "tokens, tokens.size(), kNoSalt"),
+    Mutant("a prompt for every row takes a shared beginning", "engine/conversations.cc",
+           "options_.share_prefixes && wanted == LogitsWanted::kLast &&", "options_.share_prefixes &&"),
+    Mutant("a step leaves the last token queued", "engine/open_step.cc",
+           "    conversation.queue.erase(conversation.queue.begin(), conversation.queue.begin() + count);\n",
+           "    conversation.queue.erase(conversation.queue.begin(), conversation.queue.begin() + count - 1);\n"),
+    Mutant("a pass forgets where the pieces before it lie", "engine/open_step.cc",
+           "const std::uint64_t begin = length + piece.first;", "const std::uint64_t begin = length;"),
+    Mutant("compaction moves the conversations of an open step", "engine/cell_jobs.cc",
+           "        stay.push_back(conversations_[static_cast<std::size_t>(line.id)].table);\n", "        static_cast<void>(line);\n"),
+    Mutant("compaction forgets the bytes of the last layer", "engine/cell_jobs.cc",
+           "layer < layers.size(); ++layer) job(layers[layer], layer);",
+           "layer + 1 < layers.size(); ++layer) job(layers[layer], layer);"),
+    Mutant("every span is scored with the first shift", "model/forward.cc",
+           "run.ordinal, static_cast<std::uint32_t>(variant)}", "run.ordinal, static_cast<std::uint32_t>(variant - variant)}"),
+    Mutant("a new key is turned by the first shift", "model/forward.cc",
+           "next + static_cast<std::uint32_t>(own - shifts.begin())", "next + static_cast<std::uint32_t>(own - own)"),
+    Mutant("a query is turned upon its last turn", "model/forward.cc",
+           "    std::ranges::copy(raw, turned.begin());\n    turn_heads(turned, variant);\n",
+           "    turn_heads(raw, variant);\n    std::ranges::copy(raw, turned.begin());\n"),
 ]
 
 
@@ -141,12 +176,12 @@ def refresh_copy():
         target.write_bytes(content)
 
 
-def build(jobs):
-    return run(["ninja", "-C", "build/release", "-j", jobs, TARGET])
+def build(jobs, targets):
+    return run(["ninja", "-C", "build/release", "-j", jobs, *sorted(targets)])
 
 
-def test():
-    return run([f"build/release/bin/{TARGET}", "--gtest_fail_fast", "--gtest_brief=1"], TEST_SECONDS)
+def test(target):
+    return run([f"build/release/bin/{target}", "--gtest_fail_fast", "--gtest_brief=1"], TEST_SECONDS)
 
 
 def stop(sentence, output=""):
@@ -154,51 +189,61 @@ def stop(sentence, output=""):
     sys.exit(f"mutants: {sentence}")
 
 
-def try_mutant(mutant, jobs):
-    """How the tests noticed it, or None where they did not."""
-    path = COPY / PAGES / mutant.path
-    original = path.read_text()
-    if original.count(mutant.old) != 1:
-        stop(f"'{mutant.name}' finds its text {original.count(mutant.old)} times in {mutant.path}: the list is out of date")
-    path.write_text(original.replace(mutant.old, mutant.new))
-    try:
-        status, output = build(jobs)
-        if status != 0:
-            stop(f"'{mutant.name}' does not compile", output)
-        status, output = test()
-    finally:
-        path.write_text(original)
+def how_noticed(status, output):
     if status is None:
         return "endless"
     if status < 0:
         return f"signal {-status}"
     failed = [line.split("]")[1].split()[0] for line in output.splitlines() if line.startswith("[  FAILED  ]")]
-    return None if status == 0 else (failed[0].rstrip(",") if failed else f"status {status}")
+    return failed[0].rstrip(",") if failed else f"status {status}"
 
 
-def main():
-    jobs, words = sys.argv[1], sys.argv[2:]
-    chosen = [mutant for mutant in MUTANTS if not words or any(word in mutant.name for word in words)]
-    if not chosen:
-        stop(f"no mutant is named like {', '.join(words)}")
+def try_mutant(mutant, jobs):
+    """(verdict, detail): caught by what, MISSED, or an ERROR of the list."""
+    path = COPY / "src" / mutant.path
+    original = path.read_text()
+    if original.count(mutant.old) != 1:
+        return "ERROR", f"its text is found {original.count(mutant.old)} times in {mutant.path}"
+    path.write_text(original.replace(mutant.old, mutant.new))
+    try:
+        status, output = build(jobs, [mutant.tests])
+        if status != 0:
+            print(output[-2000:], file=sys.stderr)
+            return "ERROR", "it does not compile"
+        status, output = test(mutant.tests)
+    finally:
+        path.write_text(original)
+    return ("MISSED", "") if status == 0 else ("caught", how_noticed(status, output))
+
+
+def prepare(jobs, targets):
+    """The unchanged copy, built and found sound."""
     COPY.mkdir(parents=True, exist_ok=True)
     refresh_copy()
     status, output = run(["cmake", "--preset", "release", "--log-level=WARNING"])
     if status == 0:
-        status, output = build(jobs)
+        status, output = build(jobs, targets)
     if status != 0:
         stop("the unchanged copy does not build", output)
-    status, output = test()
-    if status != 0:
-        stop("the tests fail without a mutant", output)
-    survivors = []
+    for target in sorted(targets):
+        status, output = test(target)
+        if status != 0:
+            stop(f"{target} fails without a mutant", output)
+
+
+def main():
+    jobs, words = sys.argv[1], sys.argv[2:]
+    chosen = [mutant for mutant in MUTANTS if not words or any(word in mutant.name or word in mutant.path for word in words)]
+    if not chosen:
+        stop(f"no mutant is named like {', '.join(words)}")
+    prepare(jobs, {mutant.tests for mutant in chosen})
+    caught = 0
     for mutant in chosen:
-        noticed = try_mutant(mutant, jobs)
-        print(f"{'caught' if noticed else 'MISSED'}: {mutant.name}" + (f" ({noticed})" if noticed else ""), flush=True)
-        if noticed is None:
-            survivors.append(mutant)
-    print(f"{len(chosen) - len(survivors)} of {len(chosen)} mutants caught")
-    sys.exit(1 if survivors else 0)
+        verdict, detail = try_mutant(mutant, jobs)
+        caught += verdict == "caught"
+        print(f"{verdict}: {mutant.name}" + (f" ({detail})" if detail else ""), flush=True)
+    print(f"{caught} of {len(chosen)} mutants caught")
+    sys.exit(caught != len(chosen))
 
 
 if __name__ == "__main__":
