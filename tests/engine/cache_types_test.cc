@@ -260,5 +260,26 @@ TEST(Compaction, BringsFragmentationBelowItsDocumentedLevel) {
   }
 }
 
+// The pass that is suspended has noted where the cells lie.
+TEST(Compaction, LeavesConversationsOfAnOpenStepWhereTheyAre) {
+  const LoadedModel model = kvasir::test::load(kvasir::test::tiny_model({}));
+  const EngineHost engine = kvasir::test::make_engine(model, {.pool = 512, .page_cells = 16});
+  const ConversationId filler = scatter_holes(engine);
+  const Tokens all = kvasir::test::random_tokens(model.vocabulary(), 60, 1);
+  const ConversationId id = open_with(engine, all);
+  ASSERT_TRUE(engine->close(filler));
+  const Token next = 3;
+  ASSERT_TRUE(engine->prompt(id, {&next, 1}, LogitsWanted::kLast));
+  int jobs = 0;
+  const auto suspended = engine->step(
+      {.between_jobs = [&](const JobView&) { return ++jobs == 6 ? Verdict::kSuspend : Verdict::kGoOn; }});
+  ASSERT_EQ(suspended->outcome, Outcome::kSuspended);
+  EXPECT_EQ(*engine->compact(UINT64_MAX), 0U) << "only its cells lie scattered";
+  EXPECT_EQ(engine->holdings(id)->spans, 60U);
+  step_until_idle(engine);
+  EXPECT_GT(*engine->compact(UINT64_MAX), 0U);
+  EXPECT_TRUE(same_bits(logits_of(engine, id), cold_logits(model, joined(all, {next}))));
+}
+
 }  // namespace
 }  // namespace kvasir::engine
