@@ -203,8 +203,7 @@ class Engine {
   void draw() noexcept;
   void commit_step(const StepOptions& options, StepReport& report) noexcept;
   [[nodiscard]] JobView view() const noexcept;
-  // Places in `report` for who shares which pass and for what becomes of whom, which commit_step() fills in.
-  // Throws std::bad_alloc.
+  // Places in `report` for what becomes of whom, which commit_step() fills in. Throws std::bad_alloc.
   void prepare_report(StepReport& report) const;
 
   // Undoes an open step, if there is one.
@@ -283,8 +282,13 @@ class Engine {
   [[nodiscard]] const Error* first_shortage() const noexcept;
 
   // Steps (open_step.cc).
+  [[nodiscard]] std::uint64_t gather_demands(OpenStep& step) const;
+  void plan_passes(OpenStep& step, const PassBounds& bounds, bool whole_queue) const;
+  [[nodiscard]] Status reserve_step(OpenStep& step);
   void prepare_deliveries(OpenStep& step);
-  [[nodiscard]] model::Pass build_pass(OpenStep& step) const;
+  void place_piece(const OpenStep& step, std::size_t at, model::Pass& pass) const;
+  void build_pass(const OpenStep& step, model::Pass& pass) const;
+  void describe_passes(StepReport& report) const;
   [[nodiscard]] Status run_passes(const StepOptions& options, StepReport& report);
   [[nodiscard]] Status run_jobs(const StepOptions& options, StepReport& report);
   void prepare_draws() noexcept;
@@ -294,6 +298,7 @@ class Engine {
   void go_on_with(Conversation& conversation, const Draw& draw) noexcept;
   void draw_now(Conversation& conversation) noexcept;
   void leave_step(std::size_t line) noexcept;
+  void put_step_away() noexcept;
 
   // Bytes (cell_jobs.cc).
   template <class Job>
@@ -317,6 +322,7 @@ class Engine {
   std::uint64_t capacity_ = 0;
   std::vector<Conversation> conversations_;
   std::unique_ptr<OpenStep> open_step_;
+  std::unique_ptr<OpenStep> spare_step_;  // its memory is used again
   std::uint64_t arrivals_ = 0;
   std::uint64_t bytes_moved_ = 0;
   std::size_t rotation_ = 0;  // who comes first in the next pass

@@ -273,14 +273,16 @@ Result<std::optional<GeneratedPiece>> Executor::next_piece(ConversationId id, Te
 }
 
 Result<std::optional<GeneratedPiece>> Executor::poll_piece(TextGeneration& generation) {
-  const Lock held = lock();
-  std::optional<GeneratedPiece> piece = generation.take();
-  if (piece) {
-    changed();
+  return base::within_memory([&]() -> Result<std::optional<GeneratedPiece>> {
+    const Lock held = lock();
+    std::optional<GeneratedPiece> piece = generation.take();
+    if (piece) {
+      changed();
+      return piece;
+    }
+    if (generation.error()) return fail(*generation.error());
     return piece;
-  }
-  if (generation.error()) return fail(*generation.error());
-  return piece;
+  });
 }
 
 void Executor::end_generation(ConversationId id, TextGeneration& generation) noexcept {

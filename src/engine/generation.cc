@@ -69,7 +69,7 @@ Result<Draw> TextGeneration::draw(const Row& logits, std::uint64_t seed, std::ui
     return Draw{};
   }
   ++drawn_;
-  pending_->tokens.push_back(token);
+  pending_->token = token;
   KVASIR_ASSIGN(const std::string text, stream_.feed(token));
   pending_->text = stop_strings_.feed(text);
   if (stop_strings_.stopped()) {
@@ -83,8 +83,8 @@ Result<Draw> TextGeneration::draw(const Row& logits, std::uint64_t seed, std::ui
 }
 
 void TextGeneration::publish() noexcept {
-  published_ += pending_->tokens.size();
-  if (!pending_->tokens.empty() || !pending_->text.empty()) outbox_.push_back(*std::move(pending_));
+  published_ += pending_->token ? 1 : 0;
+  if (pending_->token || !pending_->text.empty()) outbox_.push_back(*std::move(pending_));
   pending_.reset();
   finish_ = pending_finish_;
 }
@@ -102,9 +102,11 @@ void TextGeneration::end(const Error* error) noexcept {
   }
 }
 
-std::optional<GeneratedPiece> TextGeneration::take() noexcept {
+std::optional<GeneratedPiece> TextGeneration::take() {
   if (outbox_.empty()) return std::nullopt;
-  GeneratedPiece piece = std::move(outbox_.front());
+  GeneratedPiece piece;
+  if (outbox_.front().token) piece.tokens.push_back(*outbox_.front().token);
+  piece.text = std::move(outbox_.front().text);
   outbox_.erase(outbox_.begin());
   return piece;
 }

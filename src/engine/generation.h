@@ -38,7 +38,8 @@ class TextGeneration final : public Drawer {
   void end(const Error* error) noexcept override;
 
   // The oldest piece, or nothing where none waits.
-  [[nodiscard]] std::optional<GeneratedPiece> take() noexcept;
+  // Throws std::bad_alloc, with nothing taken.
+  [[nodiscard]] std::optional<GeneratedPiece> take();
 
   // Whether no further piece will come, and why; the error that ended it, if one did.
   [[nodiscard]] bool ended() const noexcept { return finish_.has_value() || error_.has_value(); }
@@ -47,6 +48,11 @@ class TextGeneration final : public Drawer {
   [[nodiscard]] bool has_piece() const noexcept { return !outbox_.empty(); }
 
  private:
+  struct Drawn {
+    std::string text;
+    std::optional<Token> token;
+  };
+
   TextGeneration(const text::Tokenizer& tokenizer, const GenerateOptions& options);
   [[nodiscard]] bool stops(Token token) const noexcept;
   void add_rest();
@@ -59,12 +65,12 @@ class TextGeneration final : public Drawer {
   text::StreamingDetokenizer stream_;
   StopStrings stop_strings_;
   std::uint64_t drawn_ = 0;
-  std::optional<GeneratedPiece> pending_;
+  std::optional<Drawn> pending_;
   std::optional<Finish> pending_finish_;
 
   // Of all else.
-  std::vector<GeneratedPiece> outbox_;  // oldest first; has places for all that it may hold
-  std::uint64_t published_ = 0;         // tokens
+  std::vector<Drawn> outbox_;    // oldest first; has places for all that it may hold
+  std::uint64_t published_ = 0;  // tokens
   std::optional<Finish> finish_;
   std::optional<Error> error_;
 };

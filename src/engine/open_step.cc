@@ -10,30 +10,11 @@
 namespace kvasir::engine {
 namespace {
 
-// What a step will take from each conversation, pass by pass: found on numbers alone, before anything is
-// reserved.
-struct StepPlan {
-  std::vector<std::vector<std::uint32_t>> passes;  // [pass][demand]: tokens
-  std::vector<std::uint64_t> totals;               // [demand]: tokens
-};
-
-StepPlan plan_step(std::vector<Demand> demands, const PassBounds& bounds, std::size_t first,
-                   bool whole_queue) {
-  StepPlan plan;
-  plan.totals.resize(demands.size());
-  while (true) {
-    std::vector<std::uint32_t> shares = plan_pass(demands, bounds, first + plan.passes.size());
-    bool any = false;
-    for (std::size_t i = 0; i < shares.size(); ++i) {
-      demands[i].queued -= shares[i];
-      demands[i].waited = shares[i] > 0 ? 0 : demands[i].waited + 1;
-      plan.totals[i] += shares[i];
-      any = any || shares[i] > 0;
-    }
-    if (!any) return plan;
-    plan.passes.push_back(std::move(shares));
-    if (!whole_queue) return plan;
-  }
+// Room for `size` elements, growing as a vector does by itself: what grows by a token a step is not copied at
+// each of them.
+template <class T>
+void make_room(std::vector<T>& vector, std::size_t size) {
+  if (vector.capacity() < size) vector.reserve(std::max(size, vector.capacity() * 2));
 }
 
 // Appends the runs of `from` that lie below ordinal `end`, the last one cut there.
@@ -67,67 +48,89 @@ PassBounds bounds_of(const EngineOptions& sizes, const StepOptions& options, con
 
 }  // namespace
 
+// Who takes part, with what it wants; answers how many of them generate.
+std::uint64_t Engine::gather_demands(OpenStep& step) const {
+  std::uint64_t generating = 0;
+  step.demands.clear();
+  step.who.clear();
+  for (std::size_t index = 0; index < conversations_.size(); ++index) {
+    const Conversation& conversation = conversations_[index];
+    if (!runs(conversation)) continue;
+    const std::vector<std::uint8_t>& every = conversation.queue.every;
+    step.demands.push_back({conversation.queue.size(),
+                            std::ranges::find(every, std::uint8_t{1}) != every.end(),
+                            conversation.settings.priority, conversation.waited});
+    step.who.push_back(index);
+    if (conversation.queue.size() == 1) ++generating;
+  }
+  return generating;
+}
+
+// What the step takes from each conversation, pass by pass: found on numbers alone, before anything is
+// reserved. The pieces name demands; reserve_step() makes lines of them.
+void Engine::plan_passes(OpenStep& step, const PassBounds& bounds, bool whole_queue) const {
+  step.totals.assign(step.demands.size(), 0);
+  do {
+    const std::vector<std::uint32_t> shares = plan_pass(step.demands, bounds, rotation_ + step.passes());
+    const std::size_t before = step.pieces.size();
+    for (std::size_t i = 0; i < shares.size(); ++i) {
+      step.demands[i].waited = shares[i] > 0 ? 0 : step.demands[i].waited + 1;
+      if (shares[i] == 0) continue;
+      step.pieces.push_back({i, step.totals[i], shares[i]});
+      step.demands[i].queued -= shares[i];
+      step.totals[i] += shares[i];
+    }
+    if (step.pieces.size() == before) return;
+    step.pass_ends.push_back(step.pieces.size());
+  } while (whole_queue);
+}
+
+Status Engine::reserve_step(OpenStep& step) {
+  step.growths.clear();
+  step.line_of.resize(step.who.size());
+  for (std::size_t i = 0; i < step.who.size(); ++i) {
+    if (step.totals[i] == 0) continue;
+    const std::size_t index = step.who[i];
+    step.line_of[i] = step.growths.size();
+    step.growths.push_back({conversations_[index].table, step.totals[i]});
+    OpenStep::Line& line = step.lines.emplace_back();
+    line.index = index;
+    line.id = id_of(conversations_[index], index);
+    line.tokens = step.totals[i];
+    step.accepted.push_back(step.totals[i]);
+  }
+  for (OpenStep::Piece& piece : step.pieces) piece.line = step.line_of[piece.line];
+  KVASIR_ASSIGN(pages::Ticket ticket, store_->begin(step.growths));
+  step.ticket.emplace(std::move(ticket));
+  return {};
+}
+
 // Plans, reserves and allocates all that the step needs (E3). Answers whether there is anything to do.
 Result<bool> Engine::begin_step(const StepOptions& options) {
-  return base::within_memory([&]() -> Result<bool> {
+  Result<bool> begun = base::within_memory([&]() -> Result<bool> {
     admit_those_that_wait();
-    std::vector<Demand> demands;
-    std::vector<std::size_t> who;
-    std::uint64_t generating = 0;
-    for (std::size_t index = 0; index < conversations_.size(); ++index) {
-      const Conversation& conversation = conversations_[index];
-      if (!runs(conversation)) continue;
-      const bool every =
-          std::ranges::find(conversation.queue.every, std::uint8_t{1}) != conversation.queue.every.end();
-      demands.push_back(
-          {conversation.queue.size(), every, conversation.settings.priority, conversation.waited});
-      who.push_back(index);
-      if (conversation.queue.size() == 1) ++generating;
-    }
-    const PassBounds bounds = bounds_of(options_, options, cost_, generating);
-    StepPlan plan = plan_step(std::move(demands), bounds, rotation_, options.whole_queue);
-    if (plan.passes.empty()) {
+    if (spare_step_ == nullptr) spare_step_ = std::make_unique<OpenStep>();
+    OpenStep& step = *spare_step_;
+    const std::uint64_t generating = gather_demands(step);
+    plan_passes(step, bounds_of(options_, options, cost_, generating), options.whole_queue);
+    if (step.passes() == 0) {
       if (const Error* const shortage = first_shortage()) return fail(*shortage);
       return false;
     }
-    std::vector<pages::Growth> growths;
-    std::vector<std::size_t> line_of(who.size());
-    for (std::size_t i = 0; i < who.size(); ++i) {
-      if (plan.totals[i] == 0) continue;
-      line_of[i] = growths.size();
-      growths.push_back({conversations_[who[i]].table, plan.totals[i]});
-    }
-    KVASIR_ASSIGN(pages::Ticket ticket, store_->begin(growths));
-    auto step = std::make_unique<OpenStep>(std::move(ticket));
-    for (std::size_t i = 0; i < who.size(); ++i) {
-      if (plan.totals[i] == 0) continue;
-      OpenStep::Line line;
-      line.index = who[i];
-      line.id = id_of(conversations_[who[i]], who[i]);
-      line.tokens = plan.totals[i];
-      step->lines.push_back(std::move(line));
-      step->accepted.push_back(plan.totals[i]);
-    }
-    std::vector<std::uint64_t> taken(step->lines.size());
-    for (const std::vector<std::uint32_t>& shares : plan.passes) {
-      step->passes.emplace_back();
-      for (std::size_t i = 0; i < shares.size(); ++i) {
-        if (shares[i] == 0) continue;
-        step->passes.back().push_back({line_of[i], taken[line_of[i]], shares[i]});
-        taken[line_of[i]] += shares[i];
-      }
-    }
-    prepare_deliveries(*step);
+    KVASIR_TRY(reserve_step(step));
+    prepare_deliveries(step);
     // Nothing fails from here on.
-    for (std::size_t i = 0; i < who.size(); ++i) {
-      Conversation& conversation = conversations_[who[i]];
-      conversation.waited = plan.totals[i] > 0 ? 0 : conversation.waited + plan.passes.size();
-      conversation.in_step = plan.totals[i] > 0;
-      conversation.step_tokens = plan.totals[i];
+    for (std::size_t i = 0; i < step.who.size(); ++i) {
+      Conversation& conversation = conversations_[step.who[i]];
+      conversation.waited = step.totals[i] > 0 ? 0 : conversation.waited + step.passes();
+      conversation.in_step = step.totals[i] > 0;
+      conversation.step_tokens = step.totals[i];
     }
-    open_step_ = std::move(step);
+    open_step_ = std::move(spare_step_);
     return true;
   });
+  if (spare_step_ != nullptr) spare_step_->reset();
+  return begun;
 }
 
 void Engine::prepare_deliveries(OpenStep& step) {
@@ -145,11 +148,11 @@ void Engine::prepare_deliveries(OpenStep& step) {
       line.kept_rows.push_back(rows_.take());
       line.kept.push_back({conversation.tokens.size() + i, line.kept_rows.back()});
     }
-    conversation.tokens.reserve(conversation.tokens.size() + line.tokens);
-    conversation.kept.reserve(conversation.kept.size() + line.kept.size());
+    make_room(conversation.tokens, conversation.tokens.size() + line.tokens);
+    make_room(conversation.kept, conversation.kept.size() + line.kept.size());
     // For what is drawn at the end.
-    conversation.queue.tokens.reserve(conversation.queue.size() + 1);
-    conversation.queue.every.reserve(conversation.queue.size() + 1);
+    make_room(conversation.queue.tokens, conversation.queue.size() + 1);
+    make_room(conversation.queue.every, conversation.queue.size() + 1);
   }
 }
 
@@ -158,7 +161,7 @@ bool Engine::pass_open() const noexcept {
 }
 
 bool Engine::passes_done() const noexcept {
-  return step_open() && open_step_->pass == open_step_->passes.size();
+  return step_open() && open_step_->pass == open_step_->passes();
 }
 
 bool Engine::step_is_vain() const noexcept {
@@ -166,7 +169,7 @@ bool Engine::step_is_vain() const noexcept {
 }
 
 JobView Engine::view() const noexcept {
-  return {static_cast<std::uint32_t>(open_step_->pass), static_cast<std::uint32_t>(open_step_->passes.size()),
+  return {static_cast<std::uint32_t>(open_step_->pass), static_cast<std::uint32_t>(open_step_->passes()),
           forward_->progress()};
 }
 
@@ -174,66 +177,78 @@ Result<bool> Engine::start_pass() {
   return base::within_memory([&]() -> Result<bool> {
     OpenStep& step = *open_step_;
     step.at_work.clear();
-    for (const OpenStep::Piece& piece : step.passes[step.pass]) {
+    for (const OpenStep::Piece& piece : step.pieces_of(step.pass)) {
       if (!step.lines[piece.line].withdrawn) step.at_work.push_back(piece);
     }
     if (step.at_work.empty()) {
       ++step.pass;
-      if (step.pass == step.passes.size()) prepare_draws();
+      if (step.pass == step.passes()) prepare_draws();
       return false;
     }
-    KVASIR_TRY(forward_->start(build_pass(step)));
+    model::Pass pass = forward_->take_pass();
+    build_pass(step, pass);
+    KVASIR_TRY(forward_->start(std::move(pass)));
     step.pass_started = true;
     step.pass_ns = 0;
     return true;
   });
 }
 
-model::Pass Engine::build_pass(OpenStep& step) const {
-  model::Pass pass;
+// The spans that a piece's rows may see, and the cells of the rows themselves.
+void Engine::place_piece(const OpenStep& step, std::size_t at, model::Pass& pass) const {
+  const OpenStep::Piece& piece = step.at_work[at];
+  model::PassSequence& sequence = pass.sequences[at];
+  const pages::TableId table = conversations_[step.lines[piece.line].index].table;
+  const std::uint64_t begin = store_->length(table) + piece.first;
   const std::size_t groups = store_->group_count();
-  pass.places.resize(groups);
-  for (const OpenStep::Piece& piece : step.at_work) {
+  sequence.runs.resize(groups);
+  for (std::size_t group = 0; group < groups; ++group) {
+    std::vector<pages::Run>& runs = sequence.runs[group];
+    runs.clear();
+    append_runs_below(store_->runs(table, group), begin + piece.count, runs);
+    append_runs_below(step.ticket->new_runs(piece.line, group), begin + piece.count, runs);
+    for (const pages::Run& run : runs) {
+      for (std::uint32_t i = 0; i < run.count; ++i) {
+        if (run.ordinal + i >= begin) pass.places[group].push_back({run.page, run.cell + i});
+      }
+    }
+  }
+}
+
+// Fills `pass`, which may be an old one: its memory is used again.
+void Engine::build_pass(const OpenStep& step, model::Pass& pass) const {
+  pass.rows.clear();
+  pass.logit_rows = 0;
+  pass.places.resize(store_->group_count());
+  for (std::vector<model::CellPlace>& places : pass.places) places.clear();
+  pass.sequences.resize(step.at_work.size());
+  for (std::size_t at = 0; at < step.at_work.size(); ++at) {
+    const OpenStep::Piece& piece = step.at_work[at];
     const OpenStep::Line& line = step.lines[piece.line];
     const Conversation& conversation = conversations_[line.index];
     const Queue& queue = conversation.queue;
-    const std::uint64_t length = store_->length(conversation.table);
-    const std::uint64_t begin = length + piece.first;
-    const std::uint64_t end = begin + piece.count;
-    model::PassSequence sequence{static_cast<std::uint32_t>(pass.rows.size()), piece.count, {}};
-    sequence.runs.resize(groups);
-    for (std::size_t group = 0; group < groups; ++group) {
-      append_runs_below(store_->runs(conversation.table, group), end, sequence.runs[group]);
-      append_runs_below(step.ticket.new_runs(piece.line, group), end, sequence.runs[group]);
-      for (const pages::Run& run : sequence.runs[group]) {
-        for (std::uint32_t i = 0; i < run.count; ++i) {
-          if (run.ordinal + i >= begin) pass.places[group].push_back({run.page, run.cell + i});
-        }
-      }
-    }
-    const auto index = static_cast<std::uint32_t>(pass.sequences.size());
+    pass.sequences[at].first_row = static_cast<std::uint32_t>(pass.rows.size());
+    pass.sequences[at].rows = piece.count;
+    place_piece(step, at, pass);
     const float* vector = line.vectors.data();
     if (line.embedded > 0) {
       const auto before = std::count(
           queue.tokens.begin(), queue.tokens.begin() + static_cast<std::ptrdiff_t>(piece.first), kEmbedded);
       vector += before * static_cast<std::ptrdiff_t>(model_->sizes().embedding);
     }
-    for (std::uint32_t i = 0; i < piece.count; ++i) {
-      const std::uint64_t in_line = piece.first + i;
+    for (std::uint64_t in_line = piece.first; in_line < piece.first + piece.count; ++in_line) {
       const bool last = line.ends_queue && in_line + 1 == line.tokens;
       const bool embedded = queue.tokens[in_line] == kEmbedded;
       pass.rows.push_back(
           {.token = queue.tokens[in_line],
            .vector = embedded ? vector : nullptr,
-           .sequence = index,
-           .ordinal = begin + i,
+           .sequence = static_cast<std::uint32_t>(at),
+           .ordinal = store_->length(conversation.table) + in_line,
            .position = store_->next_position(conversation.table) + static_cast<std::int64_t>(in_line)});
       if (embedded) vector += model_->sizes().embedding;
       if (last || queue.every[in_line] != 0) pass.rows.back().logits_row = pass.logit_rows++;
     }
-    pass.sequences.push_back(std::move(sequence));
   }
-  return pass;
 }
 
 Result<bool> Engine::run_job() {
@@ -264,7 +279,7 @@ void Engine::end_pass() noexcept {
   }
   ++step.pass;
   step.pass_started = false;
-  if (step.pass == step.passes.size()) prepare_draws();
+  if (step.pass == step.passes()) prepare_draws();
 }
 
 // Whoever generates and has its last row draws from it, with what it is now.

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <utility>
+#include <span>
 #include <vector>
 
 #include "engine/conversation.h"
@@ -13,8 +13,6 @@
 namespace kvasir::engine {
 
 struct Engine::OpenStep {
-  explicit OpenStep(pages::Ticket reserved) : ticket(std::move(reserved)) {}
-
   // What one conversation contributes, in the order of the ticket's plan.
   struct Line {
     std::size_t index = 0;  // of its conversation
@@ -43,14 +41,39 @@ struct Engine::OpenStep {
     std::uint32_t count = 0;
   };
 
-  pages::Ticket ticket;
+  [[nodiscard]] std::size_t passes() const noexcept { return pass_ends.size(); }
+  [[nodiscard]] std::span<const Piece> pieces_of(std::size_t index) const noexcept {
+    const std::size_t begin = index == 0 ? 0 : pass_ends[index - 1];
+    return std::span(pieces).subspan(begin, pass_ends[index] - begin);
+  }
+
+  // Empty again, with the memory it has.
+  void reset() noexcept {
+    ticket.reset();
+    lines.clear();
+    accepted.clear();
+    pieces.clear();
+    pass_ends.clear();
+    pass = 0;
+    pass_started = false;
+  }
+
+  std::optional<pages::Ticket> ticket;
   std::vector<Line> lines;
   std::vector<std::uint64_t> accepted;  // [line]: tokens of it that are committed
-  std::vector<std::vector<Piece>> passes;
-  std::vector<Piece> at_work;  // those pieces of this pass that are computed
-  std::size_t pass = 0;        // at work
-  bool pass_started = false;   // forward holds it
-  std::int64_t pass_ns = 0;    // that its jobs took so far
+  std::vector<Piece> pieces;            // pass after pass
+  std::vector<std::size_t> pass_ends;   // [pass]: where its pieces end
+  std::vector<Piece> at_work;           // those pieces of this pass that are computed
+  std::size_t pass = 0;                 // at work
+  bool pass_started = false;            // forward holds it
+  std::int64_t pass_ns = 0;             // that its jobs took so far
+
+  // Of planning.
+  std::vector<Demand> demands;
+  std::vector<std::size_t> who;        // [demand]: index of its conversation
+  std::vector<std::uint64_t> totals;   // [demand]: tokens
+  std::vector<std::size_t> line_of;    // [demand]
+  std::vector<pages::Growth> growths;  // [line]
 };
 
 }  // namespace kvasir::engine

@@ -17,14 +17,17 @@ std::uint64_t Engine::room_of(const Conversation& conversation) const noexcept {
   return limit - std::min(limit, conversation.tokens.size() + conversation.queue.size());
 }
 
+// The conversations of each pass.
+void Engine::describe_passes(StepReport& report) const {
+  const OpenStep& step = *open_step_;
+  for (std::size_t pass = 0; pass < step.passes(); ++pass) {
+    std::vector<ConversationId>& shared = report.shared_passes.emplace_back();
+    for (const OpenStep::Piece& piece : step.pieces_of(pass)) shared.push_back(step.lines[piece.line].id);
+  }
+}
+
 void Engine::prepare_report(StepReport& report) const {
   const OpenStep& step = *open_step_;
-  report.shared_passes.reserve(step.passes.size());
-  for (const std::vector<OpenStep::Piece>& pieces : step.passes) {
-    std::vector<ConversationId>& shared = report.shared_passes.emplace_back();
-    shared.reserve(pieces.size());
-    for (const OpenStep::Piece& piece : pieces) shared.push_back(step.lines[piece.line].id);
-  }
   report.conversations.reserve(step.lines.size());
   for (const OpenStep::Line& line : step.lines) {
     report.conversations.push_back({.id = line.id, .outcome = Outcome::kSuspended});
@@ -48,7 +51,7 @@ void Engine::commit_step(const StepOptions& options, StepReport& report) noexcep
   OpenStep& step = *open_step_;
   for (OpenStep::Line& line : step.lines) line.withdrawn = line.withdrawn || line.failure.has_value();
   accept_some(options);
-  step.ticket.commit(step.accepted);
+  step.ticket->commit(step.accepted);
   for (std::size_t index = 0; index < step.lines.size(); ++index) {
     OpenStep::Line& line = step.lines[index];
     ConversationReport& about = report.conversations[index];
@@ -67,10 +70,10 @@ void Engine::commit_step(const StepOptions& options, StepReport& report) noexcep
     }
     leave_step(index);
   }
-  rotation_ += step.passes.size();
-  report.passes = static_cast<std::uint32_t>(step.passes.size());
+  rotation_ += step.passes();
+  report.passes = static_cast<std::uint32_t>(step.passes());
   report.outcome = Outcome::kDone;
-  open_step_.reset();
+  put_step_away();
 }
 
 // Everything it needs was allocated by begin_step(): the inserts stay within reserved capacity (E3).
@@ -106,6 +109,11 @@ void Engine::commit_line(std::size_t index) noexcept {
     store_->remember(conversation.table, std::span(conversation.tokens).first(clean),
                      conversation.settings.salt);
   }
+}
+
+void Engine::put_step_away() noexcept {
+  open_step_->reset();
+  spare_step_ = std::move(open_step_);
 }
 
 // Takes a conversation out of the step that ends: committed, withdrawn or undone.
@@ -165,9 +173,9 @@ void Engine::abandon_step() noexcept {
   for (OpenStep::Line& line : open_step_->lines) line.withdrawn = true;
   // The cells go back before closed conversations do.
   std::ranges::fill(open_step_->accepted, 0);
-  open_step_->ticket.commit(open_step_->accepted);
+  open_step_->ticket->commit(open_step_->accepted);
   for (std::size_t index = 0; index < open_step_->lines.size(); ++index) leave_step(index);
-  open_step_.reset();
+  put_step_away();
 }
 
 Result<StepReport> Engine::step(const StepOptions& options) {
@@ -180,6 +188,7 @@ Result<StepReport> Engine::step(const StepOptions& options) {
       report.plan_ns = clock_->now_ns() - start;
       if (!any) return {};
     }
+    describe_passes(report);
     prepare_report(report);
     return run_passes(options, report);
   });

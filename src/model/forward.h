@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "kv/arena.h"
@@ -81,6 +82,9 @@ class Forward {
   // Does the next job. May be called while !done(). kOutOfMemory ends the pass: it can only be dropped or
   // started anew.
   [[nodiscard]] Status advance();
+
+  // The pass of before, for its memory; there is none then. Not while one is under way.
+  [[nodiscard]] Pass take_pass() noexcept { return std::move(pass_); }
 
   [[nodiscard]] bool done() const noexcept { return stage_ == Stage::kDone; }
   [[nodiscard]] PassProgress progress() const noexcept;

@@ -2,6 +2,7 @@
 
 #include <malloc.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <new>
@@ -19,6 +20,13 @@ struct ThreadFault {
   std::uint64_t left = 0;
 };
 thread_local ThreadFault thread_fault;
+
+struct ThreadCount {
+  bool counting = false;
+  std::uint64_t count = 0;
+  std::uint64_t largest = 0;
+};
+thread_local ThreadCount thread_count;
 
 bool refused() noexcept {
   if (!thread_fault.armed || (thread_fault.once && thread_fault.fired)) return false;
@@ -48,6 +56,19 @@ std::int64_t AllocationMeter::now() const noexcept {
   return alive - start_;
 }
 
+AllocationCount::AllocationCount() noexcept {
+  thread_count = {.counting = true};
+}
+AllocationCount::~AllocationCount() {
+  thread_count.counting = false;
+}
+std::uint64_t AllocationCount::count() const noexcept {
+  return thread_count.count;
+}
+std::uint64_t AllocationCount::largest() const noexcept {
+  return thread_count.largest;
+}
+
 AllocationFault::AllocationFault(std::uint64_t n, Lasting lasting) noexcept {
   thread_fault = {.armed = true, .once = lasting == Lasting::kOnce, .left = n};
 }
@@ -64,6 +85,10 @@ void* allocate(std::size_t bytes) {
   void* memory = refused() ? nullptr : std::malloc(bytes == 0 ? 1 : bytes);
   if (memory == nullptr) throw std::bad_alloc();
   count(memory);
+  if (thread_count.counting) {
+    ++thread_count.count;
+    thread_count.largest = std::max<std::uint64_t>(thread_count.largest, bytes);
+  }
   return memory;
 }
 

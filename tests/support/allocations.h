@@ -23,6 +23,18 @@ class AllocationMeter {
   std::int64_t start_;
 };
 
+// Counts what this thread takes from operator new while it lives. One at a time for each thread.
+class AllocationCount {
+ public:
+  AllocationCount() noexcept;
+  AllocationCount(const AllocationCount&) = delete;
+  AllocationCount& operator=(const AllocationCount&) = delete;
+  ~AllocationCount();
+
+  [[nodiscard]] std::uint64_t count() const noexcept;
+  [[nodiscard]] std::uint64_t largest() const noexcept;  // bytes of one
+};
+
 // While it lives, the n-th operator new of this thread (from 0) throws std::bad_alloc: and each one after it,
 // or that one alone.
 class AllocationFault {
