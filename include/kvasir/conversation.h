@@ -27,7 +27,8 @@ namespace kvasir {
 
 namespace api {
 class Core;
-}
+struct Inside;
+}  // namespace api
 
 struct ConversationOptions {
   int priority = 0;                         // higher goes first
@@ -74,13 +75,15 @@ enum class ConversationState : std::uint8_t {
   kClosed,
 };
 
-// Move-only. The destructor closes it, without waiting for anything.
+// Move-only; what it was moved away from answers as a closed one. The destructor closes it, without waiting
+// for anything.
 class Conversation {
  public:
   Conversation(Conversation&&) noexcept;
   Conversation& operator=(Conversation&&) noexcept;
   ~Conversation();
 
+  // The same after close(). UINT64_MAX, which names nobody, where it was moved away.
   [[nodiscard]] ConversationId id() const noexcept;
 
   // Queues tokens, text, vectors, or a mixture, of any length; nothing is computed before a step. Answers how
@@ -139,7 +142,9 @@ class Conversation {
   [[nodiscard]] Status rewind(std::uint64_t length);
   [[nodiscard]] Status remove(std::uint64_t first, std::uint64_t count);
   [[nodiscard]] Status shift_left(std::uint64_t keep, std::uint64_t count);
-  [[nodiscard]] Status clear();  // nothing is left, and nothing queued
+  // Nothing is left, and nothing queued: cancel() and rewind(0) in one. kBusy as above; kWrongState after
+  // close(); kOutOfMemory, then the queue may be gone.
+  [[nodiscard]] Status clear();
 
   // Tokens that would have to be computed again after rewind(length). kInvalidArgument beyond the length.
   [[nodiscard]] Result<std::uint64_t> rewind_cost(std::uint64_t length) const;
@@ -159,8 +164,9 @@ class Conversation {
   [[nodiscard]] ConversationState state() const noexcept;
   [[nodiscard]] ConversationInfo info() const noexcept;
 
-  // Whether so many more tokens fit now; makes sure that they do, in place of what was reserved before.
-  // kNoSpace with the numbers; kWrongState after close().
+  // Whether so many more tokens fit now, behind those that are queued; makes sure that they do, in place of
+  // what was reserved before. Prompting and generating use the reservation up. kNoSpace with the numbers;
+  // kOutOfMemory; kWrongState after close().
   [[nodiscard]] bool fits(std::uint64_t tokens) const noexcept;
   [[nodiscard]] Status reserve(std::uint64_t tokens);
 
@@ -178,6 +184,8 @@ class Conversation {
   friend class Executor;
   struct Handle;
   explicit Conversation(std::unique_ptr<Handle> handle) noexcept;
+  template <class Change>
+  [[nodiscard]] Status set(const Change& change);
   std::unique_ptr<Handle> handle_;
 };
 

@@ -70,7 +70,9 @@ struct Budget {
   std::function<Verdict(const JobView&)> between_jobs;
 };
 
-// Move-only. Any thread may call anything. Conversations may outlive it: they then answer kWrongState.
+// Move-only; what it was moved away from answers kWrongState. Any thread may call anything. Conversations may
+// outlive it: they then answer kWrongState. Callbacks must not throw; they may call anything that does not
+// wait, and close or destroy this and every conversation.
 class Executor {
  public:
   // kInvalidArgument names an option that makes no sense; kNoSpace where the pool does not fit into memory,
@@ -103,8 +105,8 @@ class Executor {
   [[nodiscard]] Status start();
   [[nodiscard]] Status stop();
 
-  [[nodiscard]] CacheInfo cache() const;
-  [[nodiscard]] Metrics metrics() const;
+  [[nodiscard]] CacheInfo cache() const noexcept;
+  [[nodiscard]] Metrics metrics() const noexcept;
   [[nodiscard]] std::uint64_t context() const noexcept;  // tokens that one conversation may reach
 
   // Moves cells together, about `budget` tokens of them; answers how many. No bit of any logits changes.
@@ -115,7 +117,9 @@ class Executor {
   void close() noexcept;
 
  private:
+  friend struct api::Inside;
   explicit Executor(std::shared_ptr<api::Core> core) noexcept;
+  [[nodiscard]] Result<std::shared_ptr<api::Core>> core() const;
   std::shared_ptr<api::Core> core_;
 };
 

@@ -9,8 +9,10 @@
 
 namespace kvasir {
 
-// A stream, to be read from one thread at a time. Move-only; the destructor cancels. The tokens drawn are
-// part of the conversation's history, the last one and those of a stop string included, the end token not.
+// A stream, to be read from one thread at a time. Move-only; what it was moved away from answers kWrongState;
+// the destructor cancels. The tokens delivered are part of the conversation's history, the last one and those
+// of a stop string included, the end token not; the last is queued when it is delivered, and stays so when
+// the generation is cancelled or fails.
 class Generation {
  public:
   Generation(Generation&&) noexcept;
@@ -31,13 +33,15 @@ class Generation {
   // Why it ended, once it has and everything is read.
   [[nodiscard]] std::optional<Finish> finish() const noexcept;
 
-  // Stops drawing. What is in the outbox can still be read.
+  // Stops drawing; Conversation::cancel() also takes back what is queued. What is in the outbox can still be
+  // read.
   void cancel() noexcept;
 
  private:
   friend class Conversation;
   struct State;
   explicit Generation(std::unique_ptr<State> state) noexcept;
+  [[nodiscard]] Result<State> use() const;
   std::unique_ptr<State> state_;
 };
 

@@ -39,12 +39,17 @@ struct TextOptions {
   bool parse_special = false;  // text may name special tokens such as "<|im_end|>"; else it is plain text
 };
 
-// A handle on an immutable model; copies share it. Any thread may call. Executors keep what they need of it.
+// A handle on an immutable model; copies share it, and moving copies. Any thread may call. Executors keep
+// what they need of it.
 class Model {
  public:
+  Model(const Model&) noexcept = default;
+  Model& operator=(const Model&) noexcept = default;
+  ~Model() = default;
+
   // Reads a GGUF file (of a split one, any part's name). kNotFound, kIo; kUnsupported names what does not
   // run; kCorrupt says what is wrong with the file; kOutOfMemory; kCancelled where `progress` answered false;
-  // kInvalidArgument for a number of threads that cannot be.
+  // kInvalidArgument for what is no file, and for a number of threads that cannot be.
   [[nodiscard]] static Result<Model> load(const std::string& path, const ModelOptions& options = {});
 
   // The ids of a text that stands alone (AddBegin::kAuto: the begin token is added). kInvalidArgument beyond

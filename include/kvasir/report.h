@@ -29,9 +29,9 @@ struct ConversationReport {
 };
 
 struct StepReport {
-  // kDone: something was committed. kIdle: nothing is queued that could be. kSuspended: the step is open, the
-  // next one continues it. kStalled: all that is queued lacks space; `message` names the cheapest remedy.
-  // kCancelled: the step's caller stopped it; all is as it was before.
+  // kDone: it was committed, or all that was in it was taken out. kIdle: nothing is queued that could be.
+  // kSuspended: the step is open, the next one continues it. kStalled: all that is queued lacks space;
+  // `message` names the cheapest remedy. kCancelled: the step's caller stopped it; all is as it was before.
   Outcome outcome = Outcome::kIdle;
   std::uint32_t passes = 0;         // of this step that are finished
   std::uint64_t tokens = 0;         // committed

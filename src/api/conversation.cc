@@ -10,13 +10,11 @@
 
 namespace kvasir {
 
+using api::in_public_words;
+using api::Used;
 using engine::Engine;
 
 namespace {
-
-std::unexpected<Error> closed() {
-  return fail(Outcome::kWrongState, "the conversation is closed");
-}
 
 // A prompt's parts as one sequence of items.
 struct Items {
@@ -59,23 +57,49 @@ Status check_tokens(std::span<const Token> tokens, std::uint32_t vocabulary) {
       {.limit = vocabulary});
 }
 
+// `at_start`: they begin the conversation.
+Result<Items> items_of(const api::ModelParts& model, std::span<const PromptPart> parts, bool at_start) {
+  Items items;
+  for (const PromptPart& part : parts) {
+    if (const auto* const tokens = std::get_if<std::span<const Token>>(&part)) {
+      KVASIR_TRY(check_tokens(*tokens, model.model->sizes().vocabulary));
+      items.tokens.insert(items.tokens.end(), tokens->begin(), tokens->end());
+    } else if (const auto* const text = std::get_if<Text>(&part)) {
+      KVASIR_TRY(add_text(*model.tokenizer, *text, at_start && items.tokens.empty(), items));
+    } else if (const auto* const vectors = std::get_if<Embeddings>(&part)) {
+      KVASIR_TRY(add_vectors(model.model->sizes().embedding, *vectors, items));
+    }
+  }
+  if (items.tokens.empty())
+    return fail(Outcome::kInvalidArgument, "there is nothing in this prompt; give it a token or a text");
+  return items;
+}
+
 }  // namespace
 
 Conversation::Conversation(std::unique_ptr<Handle> handle) noexcept : handle_(std::move(handle)) {}
 Conversation::Conversation(Conversation&&) noexcept = default;
+Conversation& Conversation::operator=(Conversation&&) noexcept = default;
+Conversation::~Conversation() = default;
 
-Conversation& Conversation::operator=(Conversation&& other) noexcept {
-  if (handle_ != nullptr && handle_->open()) handle_->core->executor->post_close(std::move(handle_->node));
-  handle_ = std::move(other.handle_);
-  return *this;
+Conversation::Handle::~Handle() {
+  if (auto to_post = take_node()) core->executor->post_close(std::move(to_post));
 }
 
-Conversation::~Conversation() {
-  if (handle_ != nullptr && handle_->open()) handle_->core->executor->post_close(std::move(handle_->node));
+std::optional<Used> Conversation::Handle::find(const std::unique_ptr<Handle>& handle) noexcept {
+  if (handle == nullptr || handle->node.load() == nullptr) return std::nullopt;
+  return Used{handle->core, handle->id};
+}
+
+Result<Used> Conversation::Handle::use(const std::unique_ptr<Handle>& handle) {
+  if (auto used = find(handle)) return *std::move(used);
+  return fail(Outcome::kWrongState, handle == nullptr
+                                        ? "this conversation was moved away; call what it was moved to"
+                                        : "the conversation is closed");
 }
 
 ConversationId Conversation::id() const noexcept {
-  return handle_->id;
+  return handle_ != nullptr ? handle_->id : ConversationId{UINT64_MAX};
 }
 
 Result<std::uint64_t> Conversation::prompt(std::span<const Token> tokens, const PromptOptions& options) {
@@ -96,106 +120,104 @@ Result<std::uint64_t> Conversation::prompt(const Embeddings& vectors, const Prom
 
 Result<std::uint64_t> Conversation::prompt(std::span<const PromptPart> parts, const PromptOptions& options) {
   return base::within_memory([&]() -> Result<std::uint64_t> {
-    if (!handle_->open()) return closed();
-    const api::ModelParts& model = *handle_->core->model;
-    bool at_start = state() == ConversationState::kEmpty;
-    Items items;
-    for (const PromptPart& part : parts) {
-      if (const auto* const tokens = std::get_if<std::span<const Token>>(&part)) {
-        KVASIR_TRY(check_tokens(*tokens, model.model->sizes().vocabulary));
-        items.tokens.insert(items.tokens.end(), tokens->begin(), tokens->end());
-      } else if (const auto* const text = std::get_if<Text>(&part)) {
-        KVASIR_TRY(add_text(*model.tokenizer, *text, at_start && items.tokens.empty(), items));
-      } else if (const auto* const vectors = std::get_if<Embeddings>(&part)) {
-        KVASIR_TRY(add_vectors(model.model->sizes().embedding, *vectors, items));
-      }
-    }
-    if (items.tokens.empty())
-      return fail(Outcome::kInvalidArgument, "there is nothing in this prompt; give it a token or a text");
+    KVASIR_ASSIGN(const Used used, Handle::use(handle_));
+    KVASIR_ASSIGN(const Items items,
+                  items_of(*used.core->model, parts, state() == ConversationState::kEmpty));
     const auto wanted = options.every_logit ? engine::LogitsWanted::kEvery : engine::LogitsWanted::kLast;
-    return handle_->core->executor->change([&](Engine& engine) -> Result<std::uint64_t> {
-      KVASIR_ASSIGN(const engine::Conversation* const conversation, std::as_const(engine).look(handle_->id));
+    return in_public_words(used.executor().change([&](Engine& engine) -> Result<std::uint64_t> {
+      KVASIR_ASSIGN(const engine::Conversation* const conversation, std::as_const(engine).look(used.id));
       if (conversation->drawer != nullptr)
         return fail(Outcome::kWrongState, "the conversation generates; read it to its end, or cancel it");
-      KVASIR_TRY(engine.prompt_mixed(handle_->id, {items.tokens, items.vectors}, wanted));
+      KVASIR_TRY(engine.prompt_mixed(used.id, {items.tokens, items.vectors}, wanted));
       return items.tokens.size();
-    });
+    }));
   });
 }
 
 Status Conversation::wait() {
-  if (!handle_->open()) return closed();
-  return handle_->core->executor->wait(handle_->id);
+  return base::within_memory([&]() -> Status {
+    KVASIR_ASSIGN(const Used used, Handle::use(handle_));
+    return in_public_words(used.executor().wait(used.id));
+  });
 }
 
 Result<bool> Conversation::wait_for(std::chrono::nanoseconds time) {
-  if (!handle_->open()) return closed();
-  return handle_->core->executor->wait_for(handle_->id, time.count());
+  return base::within_memory([&]() -> Result<bool> {
+    KVASIR_ASSIGN(const Used used, Handle::use(handle_));
+    return in_public_words(used.executor().wait_for(used.id, time.count()));
+  });
 }
 
 Status Conversation::when_ready(std::function<void(const Status&)> callback) {
-  if (!handle_->open()) return closed();
-  return handle_->core->executor->when_ready(handle_->id, std::move(callback));
+  return base::within_memory([&]() -> Status {
+    KVASIR_ASSIGN(const Used used, Handle::use(handle_));
+    if (!callback) return fail(Outcome::kInvalidArgument, "there is no function to call in this callback");
+    return in_public_words(used.executor().when_ready(used.id, std::move(callback)));
+  });
 }
 
 Result<std::shared_ptr<const std::vector<float>>> Conversation::logits(std::uint64_t back) const {
-  if (!handle_->open()) return closed();
-  return handle_->core->executor->look([&](const Engine& engine) { return engine.row(handle_->id, back); });
+  return base::within_memory([&]() -> Result<std::shared_ptr<const std::vector<float>>> {
+    KVASIR_ASSIGN(const Used used, Handle::use(handle_));
+    return in_public_words(
+        used.executor().look([&](const Engine& engine) { return engine.row(used.id, back); }));
+  });
 }
 
 Result<Token> Conversation::sample(const Sampler& sampler, std::uint64_t back) {
+  struct Drawn {
+    std::shared_ptr<const engine::Row> row;
+    std::uint64_t seed = 0;
+    std::uint64_t accepted = 0;
+  };
   return base::within_memory([&]() -> Result<Token> {
     KVASIR_TRY(sample::check(sampler));
-    KVASIR_ASSIGN(const std::shared_ptr<const std::vector<float>> row, logits(back));
-    KVASIR_ASSIGN(const auto key,
-                  handle_->core->executor->look(
-                      [&](const Engine& engine) -> Result<std::pair<std::uint64_t, std::uint64_t>> {
-                        KVASIR_ASSIGN(const engine::Conversation* const mine, engine.look(handle_->id));
-                        return std::pair(mine->settings.seed, mine->accepted);
-                      }));
-    return sample::Sampler(sampler, key.first).sample(*row, key.second);
+    KVASIR_ASSIGN(const Used used, Handle::use(handle_));
+    KVASIR_ASSIGN(const Drawn from,
+                  in_public_words(used.executor().look([&](const Engine& engine) -> Result<Drawn> {
+                    KVASIR_ASSIGN(const engine::Conversation* const mine, engine.look(used.id));
+                    KVASIR_ASSIGN(std::shared_ptr<const engine::Row> row, engine.row(used.id, back));
+                    return Drawn{std::move(row), mine->settings.seed, mine->accepted};
+                  })));
+    return sample::Sampler(sampler, from.seed).sample(*from.row, from.accepted);
   });
 }
 
 Result<Generation> Conversation::generate(const GenerateOptions& options) {
   return base::within_memory([&]() -> Result<Generation> {
-    if (!handle_->open()) return closed();
-    KVASIR_ASSIGN(auto generation, engine::TextGeneration::create(*handle_->core->model->tokenizer, options));
+    KVASIR_ASSIGN(const Used used, Handle::use(handle_));
+    KVASIR_ASSIGN(auto generation, engine::TextGeneration::create(*used.core->model->tokenizer, options));
     auto state = std::make_unique<Generation::State>();
-    *state = {handle_->core, generation, handle_->id};
-    KVASIR_TRY(handle_->core->executor->change(
-        [&](Engine& engine) { return engine.generate(handle_->id, std::move(generation)); }));
+    *state = {used.core, generation, used.id};
+    KVASIR_TRY(in_public_words(used.executor().change(
+        [&](Engine& engine) { return engine.generate(used.id, std::move(generation)); })));
     return Generation(std::move(state));
   });
 }
 
 Result<Conversation> Conversation::fork(bool keep_seed) {
   return base::within_memory([&]() -> Result<Conversation> {
-    if (!handle_->open()) return closed();
-    auto child = std::make_unique<Handle>();
-    child->core = handle_->core;
-    child->node = std::make_unique<engine::PostedClose>();
-    KVASIR_ASSIGN(child->id, handle_->core->executor->change(
-                                 [&](Engine& engine) { return engine.fork(handle_->id, keep_seed); }));
-    child->node->id = child->id;
-    return Conversation(std::move(child));
+    KVASIR_ASSIGN(const Used used, Handle::use(handle_));
+    return Handle::make(used.core, [&](Engine& engine) { return engine.fork(used.id, keep_seed); });
   });
 }
 
 std::uint64_t Conversation::seed() const noexcept {
-  return handle_->core->executor->look([&](const Engine& engine) {
-    const auto conversation = engine.look(handle_->id);
-    return conversation ? (*conversation)->settings.seed : 0;
+  const auto used = Handle::find(handle_);
+  if (!used) return 0;
+  return used->executor().look([&](const Engine& engine) {
+    const engine::Conversation* const conversation = engine.peek(used->id);
+    return conversation != nullptr ? conversation->settings.seed : 0;
   });
 }
 
 Result<std::vector<Token>> Conversation::tokens() const {
   return base::within_memory([&]() -> Result<std::vector<Token>> {
-    if (!handle_->open()) return closed();
-    return handle_->core->executor->look([&](const Engine& engine) -> Result<std::vector<Token>> {
-      KVASIR_ASSIGN(const std::span<const Token> tokens, engine.tokens(handle_->id));
+    KVASIR_ASSIGN(const Used used, Handle::use(handle_));
+    return in_public_words(used.executor().look([&](const Engine& engine) -> Result<std::vector<Token>> {
+      KVASIR_ASSIGN(const std::span<const Token> tokens, engine.tokens(used.id));
       return std::vector<Token>(tokens.begin(), tokens.end());
-    });
+    }));
   });
 }
 
@@ -204,52 +226,61 @@ std::uint64_t Conversation::length() const noexcept {
 }
 
 ConversationState Conversation::state() const noexcept {
-  return handle_->core->executor->look([&](const Engine& engine) {
-    const auto found = engine.look(handle_->id);
-    if (!found) return ConversationState::kClosed;
-    const engine::Conversation& conversation = **found;
-    if (conversation.in_step) return ConversationState::kComputing;
-    if (conversation.shortage) return ConversationState::kWaiting;
-    if (!conversation.queue.empty()) return ConversationState::kQueued;
-    if (conversation.tokens.empty()) return ConversationState::kEmpty;
-    return conversation.last_logits != nullptr ? ConversationState::kReady : ConversationState::kNeedsPrompt;
+  const auto used = Handle::find(handle_);
+  if (!used) return ConversationState::kClosed;
+  return used->executor().look([&](const Engine& engine) {
+    const engine::Conversation* const conversation = engine.peek(used->id);
+    if (conversation == nullptr) return ConversationState::kClosed;
+    if (conversation->in_step) return ConversationState::kComputing;
+    if (conversation->shortage) return ConversationState::kWaiting;
+    if (!conversation->queue.empty()) return ConversationState::kQueued;
+    if (conversation->tokens.empty()) return ConversationState::kEmpty;
+    return conversation->last_logits != nullptr ? ConversationState::kReady : ConversationState::kNeedsPrompt;
   });
 }
 
 ConversationInfo Conversation::info() const noexcept {
-  return handle_->core->executor->look([&](const Engine& engine) {
+  const auto used = Handle::find(handle_);
+  if (!used) return {};
+  return used->executor().look([&](const Engine& engine) {
     ConversationInfo info;
-    const auto conversation = engine.look(handle_->id);
-    const auto holdings = engine.holdings(handle_->id);
-    if (!conversation || !holdings) return info;
-    info.length = (*conversation)->tokens.size();
-    info.queued = (*conversation)->queue.size();
-    info.promised = holdings->promised;
-    info.own = holdings->own;
-    info.shared = holdings->shared;
+    const engine::Conversation* const conversation = engine.peek(used->id);
+    if (conversation == nullptr) return info;
+    info.length = conversation->tokens.size();
+    info.queued = conversation->queue.size();
+    if (const auto holdings = engine.holdings(used->id)) {
+      info.promised = holdings->promised;
+      info.own = holdings->own;
+      info.shared = holdings->shared;
+    }
     return info;
   });
 }
 
 bool Conversation::fits(std::uint64_t tokens) const noexcept {
-  return handle_->core->executor->look(
-      [&](const Engine& engine) { return engine.fits(handle_->id, tokens); });
+  const auto used = Handle::find(handle_);
+  return used && used->executor().look([&](const Engine& engine) { return engine.fits(used->id, tokens); });
 }
 
 Status Conversation::reserve(std::uint64_t tokens) {
-  if (!handle_->open()) return closed();
-  return handle_->core->executor->change([&](Engine& engine) { return engine.reserve(handle_->id, tokens); });
+  return base::within_memory([&]() -> Status {
+    KVASIR_ASSIGN(const Used used, Handle::use(handle_));
+    return in_public_words(
+        used.executor().change([&](Engine& engine) { return engine.reserve(used.id, tokens); }));
+  });
 }
 
 Status Conversation::cancel() {
-  if (!handle_->open()) return closed();
-  return handle_->core->executor->cancel(handle_->id);
+  return base::within_memory([&]() -> Status {
+    KVASIR_ASSIGN(const Used used, Handle::use(handle_));
+    return in_public_words(used.executor().cancel(used.id));
+  });
 }
 
 void Conversation::close() noexcept {
-  if (!handle_->open()) return;
-  handle_->core->executor->close_conversation(handle_->id);
-  handle_->node.reset();
+  const auto used = Handle::find(handle_);
+  if (!used || handle_->take_node() == nullptr) return;
+  used->executor().close_conversation(used->id);
 }
 
 }  // namespace kvasir

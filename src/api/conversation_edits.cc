@@ -9,13 +9,11 @@
 
 namespace kvasir {
 
+using api::in_public_words;
+using api::Used;
 using engine::Engine;
 
 namespace {
-
-std::unexpected<Error> closed() {
-  return fail(Outcome::kWrongState, "the conversation is closed");
-}
 
 pages::EditOperation operation_of(const EditOperation& operation) {
   using Kind = EditOperation::Kind;
@@ -42,36 +40,36 @@ Status check_settled(const Engine& engine, ConversationId id) {
 
 Status Conversation::edit(std::span<const EditOperation> operations) {
   return base::within_memory([&]() -> Status {
-    if (!handle_->open()) return closed();
+    KVASIR_ASSIGN(const Used used, Handle::use(handle_));
     std::vector<pages::EditOperation> mine;
     mine.reserve(operations.size());
     for (const EditOperation& operation : operations) mine.push_back(operation_of(operation));
-    return handle_->core->executor->edit(handle_->id, [&](Engine& engine) -> Status {
-      KVASIR_TRY(check_settled(engine, handle_->id));
-      return engine.edit(handle_->id, mine);
-    });
+    return in_public_words(used.executor().edit(used.id, [&](Engine& engine) -> Status {
+      KVASIR_TRY(check_settled(engine, used.id));
+      return engine.edit(used.id, mine);
+    }));
   });
 }
 
 Result<std::uint64_t> Conversation::prompt_to(std::span<const Token> tokens) {
   return base::within_memory([&]() -> Result<std::uint64_t> {
-    if (!handle_->open()) return closed();
+    KVASIR_ASSIGN(const Used used, Handle::use(handle_));
     std::uint64_t kept = 0;
-    KVASIR_TRY(handle_->core->executor->edit(handle_->id, [&](Engine& engine) -> Status {
-      KVASIR_ASSIGN(kept, engine.prompt_to(handle_->id, tokens));
+    KVASIR_TRY(in_public_words(used.executor().edit(used.id, [&](Engine& engine) -> Status {
+      KVASIR_ASSIGN(kept, engine.prompt_to(used.id, tokens));
       return {};
-    }));
+    })));
     return kept;
   });
 }
 
 Status Conversation::rewind(std::uint64_t length) {
   return base::within_memory([&]() -> Status {
-    if (!handle_->open()) return closed();
-    return handle_->core->executor->edit(handle_->id, [&](Engine& engine) -> Status {
-      KVASIR_TRY(check_settled(engine, handle_->id));
-      return engine.rewind(handle_->id, length);
-    });
+    KVASIR_ASSIGN(const Used used, Handle::use(handle_));
+    return in_public_words(used.executor().edit(used.id, [&](Engine& engine) -> Status {
+      KVASIR_TRY(check_settled(engine, used.id));
+      return engine.rewind(used.id, length);
+    }));
   });
 }
 
@@ -82,26 +80,29 @@ Status Conversation::remove(std::uint64_t first, std::uint64_t count) {
 
 Status Conversation::shift_left(std::uint64_t keep, std::uint64_t count) {
   return base::within_memory([&]() -> Status {
-    if (!handle_->open()) return closed();
-    return handle_->core->executor->edit(handle_->id, [&](Engine& engine) -> Status {
-      KVASIR_TRY(check_settled(engine, handle_->id));
-      return engine.shift_left(handle_->id, keep, count);
-    });
+    KVASIR_ASSIGN(const Used used, Handle::use(handle_));
+    return in_public_words(used.executor().edit(used.id, [&](Engine& engine) -> Status {
+      KVASIR_TRY(check_settled(engine, used.id));
+      return engine.shift_left(used.id, keep, count);
+    }));
   });
 }
 
 Status Conversation::clear() {
   return base::within_memory([&]() -> Status {
-    KVASIR_TRY(cancel());
-    return handle_->core->executor->edit(handle_->id,
-                                         [&](Engine& engine) { return engine.rewind(handle_->id, 0); });
+    KVASIR_ASSIGN(const Used used, Handle::use(handle_));
+    return in_public_words(used.executor().clear(used.id));
   });
 }
 
 Result<std::uint64_t> Conversation::rewind_cost(std::uint64_t length) const {
   return base::within_memory([&]() -> Result<std::uint64_t> {
-    if (!handle_->open()) return closed();
-    const std::uint64_t held = this->length();
+    KVASIR_ASSIGN(const Used used, Handle::use(handle_));
+    KVASIR_ASSIGN(const std::uint64_t held,
+                  in_public_words(used.executor().look([&](const Engine& engine) -> Result<std::uint64_t> {
+                    KVASIR_ASSIGN(const engine::Conversation* const mine, engine.look(used.id));
+                    return mine->tokens.size();
+                  })));
     if (length > held) {
       return fail(Outcome::kInvalidArgument,
                   "a conversation of " + std::to_string(held) + " tokens cannot be rewound to " +
@@ -113,36 +114,35 @@ Result<std::uint64_t> Conversation::rewind_cost(std::uint64_t length) const {
 }
 
 Status Conversation::refresh() {
-  if (!handle_->open()) return closed();
-  return handle_->core->executor->edit(handle_->id,
-                                       [&](Engine& engine) { return engine.refresh(handle_->id); });
+  return base::within_memory([&]() -> Status {
+    KVASIR_ASSIGN(const Used used, Handle::use(handle_));
+    return in_public_words(
+        used.executor().edit(used.id, [&](Engine& engine) { return engine.refresh(used.id); }));
+  });
+}
+
+template <class Change>
+Status Conversation::set(const Change& change) {
+  return base::within_memory([&]() -> Status {
+    KVASIR_ASSIGN(const Used used, Handle::use(handle_));
+    return in_public_words(used.executor().change([&](Engine& engine) -> Status {
+      KVASIR_ASSIGN(engine::ConversationSettings* const settings, engine.settings(used.id));
+      change(*settings);
+      return {};
+    }));
+  });
 }
 
 Status Conversation::reseed(std::uint64_t seed) {
-  if (!handle_->open()) return closed();
-  return handle_->core->executor->change([&](Engine& engine) -> Status {
-    KVASIR_ASSIGN(engine::ConversationSettings* const settings, engine.settings(handle_->id));
-    settings->seed = seed;
-    return {};
-  });
+  return set([&](engine::ConversationSettings& settings) { settings.seed = seed; });
 }
 
 Status Conversation::set_priority(int priority) {
-  if (!handle_->open()) return closed();
-  return handle_->core->executor->change([&](Engine& engine) -> Status {
-    KVASIR_ASSIGN(engine::ConversationSettings* const settings, engine.settings(handle_->id));
-    settings->priority = priority;
-    return {};
-  });
+  return set([&](engine::ConversationSettings& settings) { settings.priority = priority; });
 }
 
 Status Conversation::set_pinned(bool pinned) {
-  if (!handle_->open()) return closed();
-  return handle_->core->executor->change([&](Engine& engine) -> Status {
-    KVASIR_ASSIGN(engine::ConversationSettings* const settings, engine.settings(handle_->id));
-    settings->pinned = pinned;
-    return {};
-  });
+  return set([&](engine::ConversationSettings& settings) { settings.pinned = pinned; });
 }
 
 }  // namespace kvasir

@@ -37,18 +37,17 @@ kv::CacheElement element(CacheType type) {
   return kv::CacheElement::kF16;
 }
 
-// Tokens that fit into half the free memory; UINT64_MAX where that cannot be told.
-Result<std::uint64_t> tokens_in_half_the_memory(const model::Network& network,
-                                                const engine::EngineOptions& options) {
+// Tokens that fit into so many bytes; UINT64_MAX where that cannot be told.
+Result<std::uint64_t> tokens_within(std::uint64_t bytes, const model::Network& network,
+                                    const engine::EngineOptions& options) {
   std::uint64_t page_bytes = 0;
   for (const model::CacheGroup& group : network.groups) {
     KVASIR_ASSIGN(const std::size_t frame,
                   kv::Arena::frame_bytes(group.layers, options.types, options.page_cells));
     page_bytes += frame * group.layers.size();
   }
-  const std::uint64_t half = base::available_memory() / 2;
-  if (half == 0 || page_bytes == 0) return UINT64_MAX;
-  return half / page_bytes * options.page_cells;
+  if (bytes == 0 || page_bytes == 0) return UINT64_MAX;
+  return bytes / page_bytes * options.page_cells;
 }
 
 Result<engine::EngineOptions> sizes_of(const model::Model& model, const ExecutorOptions& options) {
@@ -65,16 +64,19 @@ Result<engine::EngineOptions> sizes_of(const model::Model& model, const Executor
     return fail(Outcome::kInvalidArgument, "a page has 16, 32, ... or 256 cells",
                 {.wanted = options.page_cells, .limit = pages::kPageCellsMax, .setting = "page_cells"});
   }
-  KVASIR_ASSIGN(const std::uint64_t fitting, tokens_in_half_the_memory(model.network(), sizes));
+  const std::uint64_t memory = base::available_memory();
+  KVASIR_ASSIGN(const std::uint64_t in_half, tokens_within(memory / 2, model.network(), sizes));
+  KVASIR_ASSIGN(const std::uint64_t in_all, tokens_within(memory, model.network(), sizes));
   const std::uint64_t trained = std::max<std::uint64_t>(model.sizes().context, 1);
-  sizes.pool = options.pool.value_or(std::min({trained, kDefaultPoolMax, fitting}));
-  if (sizes.pool > fitting) {
+  sizes.pool =
+      options.pool.value_or(std::max<std::uint64_t>(1, std::min({trained, kDefaultPoolMax, in_half})));
+  if (sizes.pool > in_all) {
     return fail(Outcome::kNoSpace,
-                "a pool of " + std::to_string(sizes.pool) + " tokens takes more than half the free memory; " +
-                    std::to_string(fitting) + " would fit",
-                {.wanted = sizes.pool, .available = fitting, .setting = "pool"});
+                "a pool of " + std::to_string(sizes.pool) + " tokens takes more than the free memory of " +
+                    std::to_string(memory) + " bytes; " + std::to_string(in_all) + " would fit",
+                {.wanted = sizes.pool, .available = in_all, .setting = "pool"});
   }
-  sizes.context = options.context.value_or(std::min(trained, sizes.pool));
+  sizes.context = options.context.value_or(std::max<std::uint64_t>(1, std::min(trained, sizes.pool)));
   return sizes;
 }
 
@@ -110,6 +112,7 @@ Executor::Executor(std::shared_ptr<api::Core> core) noexcept : core_(std::move(c
 Executor::Executor(Executor&&) noexcept = default;
 
 Executor& Executor::operator=(Executor&& other) noexcept {
+  if (this == &other) return *this;
   close();
   core_ = std::move(other.core_);
   return *this;
@@ -119,19 +122,26 @@ Executor::~Executor() {
   close();
 }
 
+// Kept through a call: a callback may destroy this handle meanwhile.
+Result<std::shared_ptr<api::Core>> Executor::core() const {
+  if (core_ != nullptr) return core_;
+  return fail(Outcome::kWrongState, "this executor was moved away; call what it was moved to");
+}
+
 Result<Executor> Executor::create(const Model& model, const ExecutorOptions& options) {
   return base::within_memory([&]() -> Result<Executor> {
     const std::shared_ptr<const api::ModelParts>& parts = model.parts_;
     KVASIR_ASSIGN(const engine::EngineOptions sizes, sizes_of(*parts->model, options));
     KVASIR_ASSIGN(auto executor,
-                  engine::Executor::create(parts->model, parts->pool,
-                                           {sizes, options.low_space_tokens, options.on_low_space}));
+                  api::in_public_words(engine::Executor::create(
+                      parts->model, parts->pool, {sizes, options.low_space_tokens, options.on_low_space})));
     return Executor(std::make_shared<api::Core>(parts, std::move(executor)));
   });
 }
 
 Result<Conversation> Executor::conversation(const ConversationOptions& options) {
   return base::within_memory([&]() -> Result<Conversation> {
+    KVASIR_ASSIGN(const std::shared_ptr<api::Core> core, this->core());
     engine::ConversationSettings settings{.priority = options.priority,
                                           .pinned = options.pinned,
                                           .salt = options.salt,
@@ -141,49 +151,66 @@ Result<Conversation> Executor::conversation(const ConversationOptions& options) 
     } else {
       KVASIR_ASSIGN(settings.seed, new_seed());
     }
-    auto handle = std::make_unique<Conversation::Handle>();
-    handle->core = core_;
-    handle->node = std::make_unique<engine::PostedClose>();
-    KVASIR_ASSIGN(handle->id, core_->executor->change([&](engine::Engine& e) { return e.open(settings); }));
-    handle->node->id = handle->id;
-    return Conversation(std::move(handle));
+    return Conversation::Handle::make(core, [&](engine::Engine& engine) { return engine.open(settings); });
   });
 }
 
 Result<StepReport> Executor::step(const Budget& budget) {
-  return core_->executor->step(budget_of(budget));
+  return base::within_memory([&]() -> Result<StepReport> {
+    KVASIR_ASSIGN(const std::shared_ptr<api::Core> core, this->core());
+    return api::in_public_words(core->executor->step(budget_of(budget)));
+  });
 }
 
 Result<StepReport> Executor::run_until_idle(const Budget& budget) {
-  return core_->executor->run_until_idle(budget_of(budget));
+  return base::within_memory([&]() -> Result<StepReport> {
+    KVASIR_ASSIGN(const std::shared_ptr<api::Core> core, this->core());
+    return api::in_public_words(core->executor->run_until_idle(budget_of(budget)));
+  });
 }
 
 Status Executor::abandon_step() {
-  return core_->executor->abandon_step();
-}
-Status Executor::start() {
-  return core_->executor->start();
-}
-Status Executor::stop() {
-  return core_->executor->stop();
+  return base::within_memory([&]() -> Status {
+    KVASIR_ASSIGN(const std::shared_ptr<api::Core> core, this->core());
+    return core->executor->abandon_step();
+  });
 }
 
-CacheInfo Executor::cache() const {
-  return core_->executor->cache();
+Status Executor::start() {
+  return base::within_memory([&]() -> Status {
+    KVASIR_ASSIGN(const std::shared_ptr<api::Core> core, this->core());
+    return core->executor->start();
+  });
 }
-Metrics Executor::metrics() const {
-  return core_->executor->metrics();
+
+Status Executor::stop() {
+  return base::within_memory([&]() -> Status {
+    KVASIR_ASSIGN(const std::shared_ptr<api::Core> core, this->core());
+    return core->executor->stop();
+  });
 }
+
+CacheInfo Executor::cache() const noexcept {
+  return core_ != nullptr ? core_->executor->cache() : CacheInfo{};
+}
+
+Metrics Executor::metrics() const noexcept {
+  return core_ != nullptr ? core_->executor->metrics() : Metrics{};
+}
+
 std::uint64_t Executor::context() const noexcept {
-  return core_->executor->options().context;
+  return core_ != nullptr ? core_->executor->options().context : 0;
 }
 
 Result<std::uint64_t> Executor::compact(std::uint64_t budget) {
-  return base::within_memory([&] { return core_->executor->compact(budget); });
+  return base::within_memory([&]() -> Result<std::uint64_t> {
+    KVASIR_ASSIGN(const std::shared_ptr<api::Core> core, this->core());
+    return core->executor->compact(budget);
+  });
 }
 
 void Executor::close() noexcept {
-  if (core_ != nullptr) core_->executor->close();
+  if (const std::shared_ptr<api::Core> core = core_) core->executor->close();
 }
 
 }  // namespace kvasir

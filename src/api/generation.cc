@@ -4,6 +4,7 @@
 
 #include "api/parts.h"
 #include "base/try.h"
+#include "base/within_memory.h"
 
 namespace kvasir {
 
@@ -11,6 +12,7 @@ Generation::Generation(std::unique_ptr<State> state) noexcept : state_(std::move
 Generation::Generation(Generation&&) noexcept = default;
 
 Generation& Generation::operator=(Generation&& other) noexcept {
+  if (this == &other) return *this;
   cancel();
   state_ = std::move(other.state_);
   return *this;
@@ -20,29 +22,43 @@ Generation::~Generation() {
   cancel();
 }
 
+// Kept through a call: a callback may destroy this handle meanwhile.
+Result<Generation::State> Generation::use() const {
+  if (state_ != nullptr) return *state_;
+  return fail(Outcome::kWrongState, "this generation was moved away; read what it was moved to");
+}
+
 Result<std::optional<GeneratedPiece>> Generation::next() {
-  return state_->core->executor->next_piece(state_->id, *state_->generation);
+  return base::within_memory([&]() -> Result<std::optional<GeneratedPiece>> {
+    KVASIR_ASSIGN(const State mine, use());
+    return api::in_public_words(mine.core->executor->next_piece(mine.id, *mine.generation));
+  });
 }
 
 Result<std::optional<GeneratedPiece>> Generation::poll() {
-  return state_->core->executor->poll_piece(*state_->generation);
+  return base::within_memory([&]() -> Result<std::optional<GeneratedPiece>> {
+    KVASIR_ASSIGN(const State mine, use());
+    return api::in_public_words(mine.core->executor->poll_piece(*mine.generation));
+  });
 }
 
 Result<GeneratedPiece> Generation::rest() {
-  GeneratedPiece all;
-  while (true) {
-    KVASIR_ASSIGN(std::optional<GeneratedPiece> piece, next());
-    if (!piece) return all;
-    all.text += piece->text;
-    all.tokens.insert(all.tokens.end(), piece->tokens.begin(), piece->tokens.end());
-  }
+  return base::within_memory([&]() -> Result<GeneratedPiece> {
+    GeneratedPiece all;
+    while (true) {
+      KVASIR_ASSIGN(const std::optional<GeneratedPiece> piece, next());
+      if (!piece) return all;
+      all.text += piece->text;
+      all.tokens.insert(all.tokens.end(), piece->tokens.begin(), piece->tokens.end());
+    }
+  });
 }
 
 std::optional<Finish> Generation::finish() const noexcept {
-  const auto finish = state_->core->executor->look([&](const engine::Engine&) {
+  if (state_ == nullptr) return std::nullopt;
+  return state_->core->executor->look([&](const engine::Engine&) {
     return state_->generation->has_piece() ? std::nullopt : state_->generation->finish();
   });
-  return finish;
 }
 
 void Generation::cancel() noexcept {

@@ -1,15 +1,20 @@
-// What the public handles hold.
+// What the public handles hold, and how their calls reach the engine.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <type_traits>
+#include <utility>
 
 #include "engine/executor.h"
 #include "engine/generation.h"
 #include "kvasir/conversation.h"
+#include "kvasir/executor.h"
 #include "kvasir/generation.h"
 #include "kvasir/model.h"
+#include "kvasir/result.h"
 #include "model/model.h"
 #include "parallel/thread_pool.h"
 #include "text/tokenizer.h"
@@ -34,15 +39,75 @@ class Core {
   const std::shared_ptr<engine::Executor> executor;
 };
 
+// For tests that ask the engine beneath whether a call has changed anything.
+struct Inside {
+  [[nodiscard]] static const std::shared_ptr<Core>& core(const Executor& executor) noexcept {
+    return executor.core_;
+  }
+};
+
+// A conversation for as long as a call on it lasts: a callback may destroy the handle meanwhile.
+struct Used {
+  std::shared_ptr<Core> core;
+  ConversationId id{};
+
+  [[nodiscard]] engine::Executor& executor() const noexcept { return *core->executor; }
+};
+
+// An error of the engine in the words of this API: whose conversation is not there any more was closed, and
+// settings have the names of the options here.
+[[nodiscard]] Error in_public_words(Error error);
+[[nodiscard]] StepReport in_public_words(StepReport report);
+
+template <class T>
+[[nodiscard]] Result<T> in_public_words(Result<T> result) {
+  if (!result) return fail(in_public_words(std::move(result).error()));
+  if constexpr (std::is_same_v<T, StepReport>) {
+    return in_public_words(*std::move(result));
+  } else {
+    return result;
+  }
+}
+
 }  // namespace api
 
 struct Conversation::Handle {
-  std::shared_ptr<api::Core> core;
-  std::unique_ptr<engine::PostedClose> node;  // what the destructor posts; nothing once closed
-  ConversationId id{};
+  explicit Handle(std::shared_ptr<api::Core> its_core) noexcept : core(std::move(its_core)) {}
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+  // Closes the conversation where close() has not.
+  ~Handle();
 
-  [[nodiscard]] bool open() const noexcept { return node != nullptr; }
+  // What the destructor posts; nothing from the first call on.
+  [[nodiscard]] std::unique_ptr<engine::PostedClose> take_node() noexcept {
+    return std::unique_ptr<engine::PostedClose>(node.exchange(nullptr));
+  }
+
+  // Nothing, or kWrongState, where close() was called, or where the conversation was moved away.
+  [[nodiscard]] static std::optional<api::Used> find(const std::unique_ptr<Handle>& handle) noexcept;
+  [[nodiscard]] static Result<api::Used> use(const std::unique_ptr<Handle>& handle);
+
+  // A conversation that `open` makes in the engine.
+  template <class Open>
+  [[nodiscard]] static Result<Conversation> make(const std::shared_ptr<api::Core>& core, const Open& open);
+
+  const std::shared_ptr<api::Core> core;
+  ConversationId id{};
+  std::atomic<engine::PostedClose*> node = nullptr;  // nothing before it is open and once it is closed
 };
+
+// All memory is taken before the engine changes. Throws std::bad_alloc.
+template <class Open>
+Result<Conversation> Conversation::Handle::make(const std::shared_ptr<api::Core>& core, const Open& open) {
+  auto node = std::make_unique<engine::PostedClose>();
+  auto handle = std::make_unique<Handle>(core);
+  const Result<ConversationId> id = api::in_public_words(core->executor->change(open));
+  if (!id) return fail(id.error());
+  handle->id = *id;
+  node->id = *id;
+  handle->node = node.release();
+  return Conversation(std::move(handle));
+}
 
 struct Generation::State {
   std::shared_ptr<api::Core> core;

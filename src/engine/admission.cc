@@ -42,7 +42,8 @@ std::uint64_t Engine::need_of(const Conversation& conversation) const noexcept {
   const std::uint64_t length = conversation.tokens.size() + conversation.queue.size();
   ahead = std::min(ahead, longest - std::min(longest, length));
   // Those in an open step have their cells.
-  return std::max(conversation.reserved, conversation.queue.size() - conversation.step_tokens + ahead);
+  return std::max(conversation.reserved, conversation.queue.size() + ahead) -
+         std::min(conversation.step_tokens, conversation.queue.size());
 }
 
 // Whether another conversation is about to commit a beginning that this one could take from the index then.
@@ -161,7 +162,9 @@ const Error* Engine::first_shortage() const noexcept {
 Status Engine::reserve(ConversationId id, std::uint64_t tokens) {
   return base::within_memory([&]() -> Status {
     KVASIR_ASSIGN(Conversation* const conversation, find(id));
-    const std::uint64_t before = std::exchange(conversation->reserved, tokens);
+    const std::uint64_t queued = conversation->queue.size();
+    KVASIR_TRY(check_length(*conversation, conversation->tokens.size() + queued, tokens));
+    const std::uint64_t before = std::exchange(conversation->reserved, queued + tokens);
     const Status promised = store_->promise(conversation->table, need_of(*conversation));
     if (promised) {
       conversation->admitted = !conversation->queue.empty();
@@ -173,10 +176,10 @@ Status Engine::reserve(ConversationId id, std::uint64_t tokens) {
 }
 
 bool Engine::fits(ConversationId id, std::uint64_t tokens) const noexcept {
-  const auto index = static_cast<std::uint64_t>(id) & UINT32_MAX;
-  if (index >= conversations_.size() || id_of(conversations_[index], index) != id) return false;
-  const Conversation& conversation = conversations_[index];
-  return conversation.open() && store_->fits(conversation.table, conversation.queue.size() + tokens);
+  const Conversation* const conversation = peek(id);
+  if (conversation == nullptr || tokens > room_of(*conversation)) return false;
+  const std::uint64_t queued = conversation->queue.size() - conversation->step_tokens;
+  return store_->fits(conversation->table, queued + tokens);
 }
 
 }  // namespace kvasir::engine

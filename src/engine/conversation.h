@@ -92,7 +92,9 @@ struct Conversation {
   std::vector<KeptRow> kept;                  // rows that were asked for, by ordinal
 
   Queue queue;
+  bool drawn_queued = false;       // its first token was drawn, not prompted
   std::shared_ptr<Drawer> drawer;  // while it generates
+  std::uint64_t forks = 0;         // that were made of it
 
   // Planning.
   std::uint64_t reserved = 0;  // tokens promised to it whatever it queues

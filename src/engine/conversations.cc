@@ -83,11 +83,15 @@ Status Engine::check_length(const Conversation& conversation, std::uint64_t held
   const std::uint64_t room = limit - std::min(limit, held);
   if (more <= room) return {};
   const bool by_pool = capacity_ < context;
-  return fail(
-      Outcome::kNoSpace,
-      "the conversation would be " + std::to_string(held + more) + " tokens long, " +
-          (by_pool ? "the whole pool holds " : "the context is ") + std::to_string(limit),
-      {.wanted = held + more, .available = room, .limit = limit, .setting = by_pool ? "--pool" : "--ctx"});
+  const bool by_itself = !by_pool && context < options_.context;
+  const char* const what = by_itself ? "it may reach " : "the context is ";
+  return fail(Outcome::kNoSpace,
+              "the conversation would be " + std::to_string(held + more) + " tokens long, " +
+                  (by_pool ? "the whole pool holds " : what) + std::to_string(limit),
+              {.wanted = held + more,
+               .available = room,
+               .limit = limit,
+               .setting = by_pool ? "--pool" : (by_itself ? "max_length" : "--ctx")});
 }
 
 Result<std::uint64_t> Engine::prompt(ConversationId id, std::span<const Token> tokens, LogitsWanted wanted) {
@@ -131,6 +135,7 @@ Result<std::uint64_t> Engine::prompt_to(ConversationId id, std::span<const Token
     append(queue, {tokens.subspan(kept), {}}, LogitsWanted::kLast);
     KVASIR_TRY(rewind(id, kept));
     conversation->queue = std::move(queue);
+    conversation->drawn_queued = false;
     conversation->arrival = arrivals_++;
     conversation->admitted = false;
     conversation->asked_index = false;
@@ -164,6 +169,7 @@ Status Engine::cancel(ConversationId id) {
     KVASIR_ASSIGN(Conversation* const conversation, find(id));
     end_generation(*conversation, nullptr);
     conversation->queue.clear();
+    conversation->drawn_queued = false;
     if (conversation->in_step) {
       withdraw(*conversation);
     } else {
@@ -171,6 +177,14 @@ Status Engine::cancel(ConversationId id) {
     }
     return {};
   });
+}
+
+void Engine::stop_generation(ConversationId id, Drawer* drawer, const Error* error) noexcept {
+  const Conversation* const found = peek(id);
+  if (found == nullptr || found->drawer.get() != drawer) return;
+  Conversation& conversation = conversations_[static_cast<std::size_t>(found - conversations_.data())];
+  end_generation(conversation, error);
+  if (!conversation.in_step) renew_promise(conversation);
 }
 
 void Engine::end_generation(Conversation& conversation, const Error* error) noexcept {
@@ -200,6 +214,8 @@ Status Engine::generate(ConversationId id, std::shared_ptr<Drawer> drawer) {
     drawer->publish();
     if (draw.token) {
       append(conversation->queue, {{&*draw.token, 1}, {}}, LogitsWanted::kLast);
+      conversation->drawn_queued = true;
+      ++drawn_.tokens;
       conversation->arrival = arrivals_++;
       conversation->admitted = false;
     }
@@ -213,7 +229,7 @@ Result<ConversationId> Engine::fork(ConversationId id, bool keep_seed) {
   return base::within_memory([&]() -> Result<ConversationId> {
     KVASIR_TRY(find(id));
     const std::size_t index = new_slot();
-    KVASIR_ASSIGN(const Conversation* const parent, find(id));
+    KVASIR_ASSIGN(Conversation* const parent, find(id));
     Conversation child;
     child.life = Conversation::Life::kOpen;
     child.generation = conversations_[index].generation;
@@ -224,14 +240,16 @@ Result<ConversationId> Engine::fork(ConversationId id, bool keep_seed) {
     child.last_logits = parent->last_logits;
     child.kept = parent->kept;
     child.queue = parent->queue;
+    child.drawn_queued = parent->drawn_queued;
     child.arrival = arrivals_++;
-    // Different for each child, and the same whenever the same is done.
+    // Different for each child, and the same whenever the same is done, whatever others do.
     if (!keep_seed) {
       const double draw =
-          sample::keyed_uniform(parent->settings.seed, child.arrival ^ (std::uint64_t{1} << 63));
+          sample::keyed_uniform(parent->settings.seed, parent->forks | std::uint64_t{1} << 63);
       child.settings.seed = static_cast<std::uint64_t>(draw * 0x1p53);
     }
     KVASIR_ASSIGN(child.table, store_->fork(parent->table));
+    ++parent->forks;
     conversations_[index] = std::move(child);
     Conversation& made = conversations_[index];
     if (!made.queue.empty()) admit_if_possible(made);

@@ -80,14 +80,19 @@ Result<std::unique_ptr<Engine>> Engine::create(std::shared_ptr<const model::Mode
   });
 }
 
-Result<std::size_t> Engine::index_of(ConversationId id) const {
+const Conversation* Engine::peek(ConversationId id) const noexcept {
   const auto number = static_cast<std::uint64_t>(id);
   const std::uint64_t index = number & UINT32_MAX;
-  if (index >= conversations_.size() || !conversations_[index].open() ||
-      conversations_[index].generation != number >> 32) {
-    return fail(Outcome::kNotFound, "there is no conversation " + std::to_string(number));
-  }
-  return static_cast<std::size_t>(index);
+  if (index >= conversations_.size()) return nullptr;
+  const Conversation& conversation = conversations_[index];
+  return conversation.open() && conversation.generation == number >> 32 ? &conversation : nullptr;
+}
+
+Result<std::size_t> Engine::index_of(ConversationId id) const {
+  if (const Conversation* const found = peek(id))
+    return static_cast<std::size_t>(found - conversations_.data());
+  return fail(Outcome::kNotFound,
+              "there is no conversation " + std::to_string(static_cast<std::uint64_t>(id)));
 }
 
 Result<const Conversation*> Engine::find(ConversationId id) const {

@@ -143,6 +143,10 @@ class Engine {
   // answers.
   [[nodiscard]] Status generate(ConversationId id, std::shared_ptr<Drawer> drawer);
 
+  // Ends the generation by `drawer` alone, with nothing for its being cancelled: what is queued stays so.
+  // Nothing where it has ended, or where another goes on.
+  void stop_generation(ConversationId id, Drawer* drawer, const Error* error) noexcept;
+
   // A new conversation with the same committed tokens, whose cells both hold from now on, the same queue and
   // the same last logits. Nothing is copied in the cache. Also while the parent is part of an open step: the
   // child is what is committed. Its seed is its own. kNotFound, kOutOfMemory.
@@ -172,8 +176,8 @@ class Engine {
   // pool. Errors as prompt() and step().
   [[nodiscard]] Status fill(ConversationId id, std::span<const Token> tokens);
 
-  // Promises that so many more tokens will fit, in place of what was reserved before. kNotFound; kNoSpace
-  // with the numbers; kOutOfMemory.
+  // Promises that so many more tokens will fit, in place of what was reserved before. They come
+  // behind what is queued. kNotFound; kNoSpace with the numbers; kOutOfMemory.
   [[nodiscard]] Status reserve(ConversationId id, std::uint64_t tokens);
   [[nodiscard]] bool fits(ConversationId id, std::uint64_t tokens) const noexcept;
 
@@ -214,6 +218,8 @@ class Engine {
   [[nodiscard]] Result<std::uint64_t> queued(ConversationId id) const;
   // As it is. kNotFound.
   [[nodiscard]] Result<const Conversation*> look(ConversationId id) const { return find(id); }
+  // The same, nullptr where there is none.
+  [[nodiscard]] const Conversation* peek(ConversationId id) const noexcept;
   [[nodiscard]] Result<ConversationSettings*> settings(ConversationId id);
   // All of them, those that are not open too.
   [[nodiscard]] std::span<const Conversation> conversations() const noexcept { return conversations_; }
@@ -234,6 +240,12 @@ class Engine {
   // The longest prompt that a new conversation could take now as one unit, and that an empty pool could.
   [[nodiscard]] std::uint64_t tokens_free() const noexcept { return store_->tokens_free(); }
   [[nodiscard]] std::uint64_t capacity() const noexcept { return capacity_; }
+  // Tokens that generations drew since the engine was made, and those of them that were computed.
+  struct Drawn {
+    std::uint64_t tokens = 0;
+    std::uint64_t committed = 0;
+  };
+  [[nodiscard]] const Drawn& drawn() const noexcept { return drawn_; }
   // Bytes of K and V that copy jobs have moved since the engine was made; passes store theirs uncounted.
   [[nodiscard]] std::uint64_t bytes_moved() const noexcept { return bytes_moved_; }
   [[nodiscard]] pages::SpaceReport space() const noexcept { return store_->space(); }
@@ -324,6 +336,7 @@ class Engine {
   std::unique_ptr<OpenStep> open_step_;
   std::unique_ptr<OpenStep> spare_step_;  // its memory is used again
   std::uint64_t arrivals_ = 0;
+  Drawn drawn_;
   std::uint64_t bytes_moved_ = 0;
   std::size_t rotation_ = 0;  // who comes first in the next pass
   bool in_job_ = false;       // a verdict is asked for

@@ -12,7 +12,15 @@
 namespace kvasir::engine {
 namespace {
 
-// Without the sentence where there is no memory for it.
+// So many nanoseconds from now, at most as far as the clock goes.
+std::chrono::steady_clock::time_point wake_time(std::int64_t ns) {
+  const auto now = std::chrono::steady_clock::now();
+  const std::chrono::nanoseconds left = std::chrono::steady_clock::time_point::max() - now;
+  return now + std::clamp(std::chrono::nanoseconds(ns), std::chrono::nanoseconds(0), left);
+}
+
+}  // namespace
+
 Status failed(const Error& error) noexcept {
   try {
     return fail(error);
@@ -20,8 +28,6 @@ Status failed(const Error& error) noexcept {
     return fail(error.code(), std::string(), error.numbers());
   }
 }
-
-}  // namespace
 
 Result<std::shared_ptr<Executor>> Executor::create(std::shared_ptr<const model::Model> model,
                                                    std::shared_ptr<parallel::ThreadPool> pool,
@@ -81,39 +87,75 @@ void Executor::post_close(std::unique_ptr<PostedClose> node) noexcept {
   mine->next = posted_.load(std::memory_order_relaxed);
   while (!posted_.compare_exchange_weak(mine->next, mine, std::memory_order_release)) {
   }
-  // A worker with nothing else to do closes it now; whoever calls next does so otherwise.
+  // A worker with nothing else to do closes it now; whoever calls next does so otherwise. Who was about to
+  // sleep has either seen the node or sleeps by now, and is woken.
+  {
+    const std::lock_guard about_to_sleep(mutex_);
+  }
   change_.notify_all();
+}
+
+// Until the conversation is no part of the open step, where a worker will end that.
+Status Executor::leave_step(Lock& held, ConversationId id) {
+  while (true) {
+    KVASIR_TRY(check_open());
+    KVASIR_ASSIGN(const Conversation* const conversation, engine_->look(id));
+    if (!conversation->in_step || !worker_runs_ || steps_here()) return {};
+    // With every step of it there is a next one.
+    if (conversation->drawer != nullptr) return {};
+    change_.wait(held);
+    close_posted();
+  }
 }
 
 Status Executor::edit(ConversationId id, const std::function<Status(Engine&)>& call) {
   Lock held = lock();
-  while (true) {
-    KVASIR_TRY(check_open());
-    KVASIR_ASSIGN(const Conversation* const conversation, engine_->look(id));
-    if (!conversation->in_step || !worker_runs_ || steps_here()) break;
-    change_.wait(held);
-    close_posted();
-  }
-  copying_.fetch_add(1);
-  const std::lock_guard bytes(bytes_);
-  copying_.fetch_sub(1);
-  const Status done = base::within_memory([&] { return call(*engine_); });
+  KVASIR_TRY(leave_step(held, id));
+  if (engine_->peek(id)->drawer != nullptr)
+    return fail(Outcome::kWrongState, "the conversation generates; read it to its end, or cancel it");
+  const Status done = [&] {
+    copying_.fetch_add(1);
+    const std::lock_guard bytes(bytes_);
+    copying_.fetch_sub(1);
+    return base::within_memory([&] { return call(*engine_); });
+  }();
   changed();
+  collect_due();
+  call_due(held);
   return done;
+}
+
+Status Executor::clear(ConversationId id) {
+  Lock held = lock();
+  KVASIR_TRY(check_open());
+  KVASIR_ASSIGN(const Conversation* const conversation, std::as_const(*engine_).look(id));
+  if (conversation->in_step && (!worker_runs_ || steps_here())) {
+    return fail(Outcome::kBusy, "the conversation is part of an open step; finish or abandon that first");
+  }
+  KVASIR_TRY(cancel_held(id));
+  KVASIR_TRY(leave_step(held, id));
+  const Status rewound = engine_->rewind(id, 0);
+  changed();
+  collect_due();
+  call_due(held);
+  return rewound;
 }
 
 Status Executor::cancel(ConversationId id) {
   Lock held = lock();
   KVASIR_TRY(check_open());
+  KVASIR_TRY(cancel_held(id));
+  call_due(held);
+  return {};
+}
+
+Status Executor::cancel_held(ConversationId id) {
   KVASIR_TRY(engine_->cancel(id));
   ++metrics_.cancelled;
-  if (const auto watch = watches_.find(static_cast<std::uint64_t>(id)); watch != watches_.end()) {
-    ++watch->second.cancels;
-    watch->second.failure.reset();
-  }
+  if (const auto watch = watches_.find(static_cast<std::uint64_t>(id)); watch != watches_.end())
+    ++watch->second.mishaps.cancels;
   changed();
   collect_due();
-  call_due(held);
   return {};
 }
 
@@ -126,18 +168,15 @@ void Executor::close_conversation(ConversationId id) noexcept {
   call_due(held);
 }
 
-// Whether waiting for `id` is over; `cancels` is how often it had been cancelled when that began.
-Status Executor::ready(ConversationId id, std::uint64_t cancels, bool& done) {
-  done = true;
-  const auto closed = [] { return fail(Outcome::kWrongState, "the conversation is closed"); };
-  if (closed_) return closed();
-  const auto conversation = engine_->look(id);
-  if (!conversation) return closed();
-  const Watch& watch = watches_[static_cast<std::uint64_t>(id)];
-  if (watch.cancels != cancels) return fail(Outcome::kCancelled, "the conversation was cancelled");
-  if (watch.failure) return fail(*watch.failure);
-  done = (*conversation)->queue.empty() && !(*conversation)->in_step;
-  return {};
+// Whether waiting for `id` is over; `before` is what had happened to it when that began.
+Result<bool> Executor::ready(ConversationId id, const Mishaps& before) const {
+  const Conversation* const conversation = engine_->peek(id);
+  if (closed_ || conversation == nullptr) return fail(Outcome::kWrongState, "the conversation is closed");
+  const Watch& watch = watches_.at(static_cast<std::uint64_t>(id));
+  if (watch.mishaps.cancels != before.cancels)
+    return fail(Outcome::kCancelled, "the conversation was cancelled");
+  if (watch.mishaps.failures != before.failures) return fail(*watch.failure);
+  return conversation->queue.empty() && !conversation->in_step;
 }
 
 // Why waiting for room is in vain: the latest step found none for anybody.
@@ -165,12 +204,11 @@ Status Executor::go_on(Lock& held, ConversationId id) {
 Status Executor::wait(ConversationId id) {
   return base::within_memory([&]() -> Status {
     Lock held = lock();
-    Watch& watch = watches_[static_cast<std::uint64_t>(id)];
-    watch.failure.reset();
-    const std::uint64_t cancels = watch.cancels;
+    KVASIR_TRY(check_open());
+    KVASIR_TRY(engine_->look(id));
+    const Mishaps before = watches_[static_cast<std::uint64_t>(id)].mishaps;
     while (true) {
-      bool done = false;
-      KVASIR_TRY(ready(id, cancels, done));
+      KVASIR_ASSIGN(const bool done, ready(id, before));
       if (done) return {};
       KVASIR_TRY(go_on(held, id));
     }
@@ -179,19 +217,18 @@ Status Executor::wait(ConversationId id) {
 
 Result<bool> Executor::wait_for(ConversationId id, std::int64_t ns) {
   return base::within_memory([&]() -> Result<bool> {
-    const auto until = std::chrono::steady_clock::now() + std::chrono::nanoseconds(ns);
+    const auto until = wake_time(ns);
     Lock held = lock();
-    Watch& watch = watches_[static_cast<std::uint64_t>(id)];
-    watch.failure.reset();
-    const std::uint64_t cancels = watch.cancels;
+    KVASIR_TRY(check_open());
+    KVASIR_TRY(engine_->look(id));
+    const Mishaps before = watches_[static_cast<std::uint64_t>(id)].mishaps;
     while (true) {
-      bool done = false;
-      KVASIR_TRY(ready(id, cancels, done));
+      KVASIR_ASSIGN(const bool done, ready(id, before));
       if (done) return true;
       if (const Error* const shortage = hopeless(id)) return fail(*shortage);
       if (steps_here())
         return fail(Outcome::kWrongState, "a callback must not wait for the step that called it");
-      if (change_.wait_until(held, until) == std::cv_status::timeout) return false;
+      if (change_.wait_until(held, until) == std::cv_status::timeout) return ready(id, before);
       close_posted();
     }
   });
@@ -204,8 +241,7 @@ Status Executor::when_ready(ConversationId id, ReadyCallback callback) {
     KVASIR_TRY(engine_->look(id));
     Watch& watch = watches_[static_cast<std::uint64_t>(id)];
     due_.reserve(due_.size() + callbacks_ + 1);
-    watch.failure.reset();
-    watch.callbacks.push_back(std::move(callback));
+    watch.callers.push_back({std::move(callback), watch.mishaps});
     ++callbacks_;
     collect_due();
     call_due(held);
@@ -217,35 +253,36 @@ Status Executor::when_ready(ConversationId id, ReadyCallback callback) {
 void Executor::collect_due() noexcept {
   for (auto entry = watches_.begin(); entry != watches_.end();) {
     Watch& watch = entry->second;
-    const auto conversation = engine_->look(ConversationId{entry->first});
-    Status status;
-    bool due = true;
-    if (closed_ || !conversation) {
-      status = fail(Outcome::kCancelled, "closed");
-    } else if (watch.failure) {
-      status = failed(*watch.failure);
-    } else if (watch.cancels > 0 && (*conversation)->queue.empty()) {
-      status = fail(Outcome::kCancelled, "cancelled");
-    } else {
-      due = (*conversation)->queue.empty() && !(*conversation)->in_step;
-    }
-    if (due) {
-      for (ReadyCallback& callback : watch.callbacks) {
-        due_.push_back({std::move(callback), status ? Status() : failed(status.error())});
+    const Conversation* const conversation = engine_->peek(ConversationId{entry->first});
+    const bool gone = closed_ || conversation == nullptr;
+    const bool idle = !gone && conversation->queue.empty() && !conversation->in_step;
+    std::erase_if(watch.callers, [&](Watch::Caller& caller) {
+      std::optional<Status> status;
+      if (gone) {
+        status = failed({Outcome::kCancelled, "closed"});
+      } else if (caller.before.cancels != watch.mishaps.cancels) {
+        status = failed({Outcome::kCancelled, "cancelled"});
+      } else if (caller.before.failures != watch.mishaps.failures) {
+        status = failed(*watch.failure);
+      } else if (idle) {
+        status.emplace();
       }
-      callbacks_ -= watch.callbacks.size();
-      watch.callbacks.clear();
-    }
-    entry = closed_ || !conversation ? watches_.erase(entry) : std::next(entry);
+      if (!status) return false;
+      due_.push_back({std::move(caller.callback), *std::move(status)});  // within what when_ready() reserved
+      --callbacks_;
+      return true;
+    });
+    entry = gone ? watches_.erase(entry) : std::next(entry);
   }
 }
 
 void Executor::call_due(Lock& held) noexcept {
   while (!due_.empty()) {
-    const Due due = std::move(due_.front());
+    std::optional<Due> due = std::move(due_.front());
     due_.erase(due_.begin());
     held.unlock();
-    due.callback(due.status);
+    due->callback(due->status);
+    due.reset();  // what it holds may be a handle, whose destructor calls
     held.lock();
   }
 }
@@ -263,8 +300,7 @@ Result<std::optional<GeneratedPiece>> Executor::next_piece(ConversationId id, Te
       const Status gone_on = go_on(held, id);
       if (gone_on) continue;
       if (gone_on.error().code() != Outcome::kWrongState) {
-        generation.end(&gone_on.error());
-        static_cast<void>(engine_->cancel(id));
+        engine_->stop_generation(id, &generation, &gone_on.error());
         changed();
       }
       return fail(gone_on.error());
@@ -287,10 +323,8 @@ Result<std::optional<GeneratedPiece>> Executor::poll_piece(TextGeneration& gener
 
 void Executor::end_generation(ConversationId id, TextGeneration& generation) noexcept {
   const Lock held = lock();
-  if (closed_ || generation.ended()) return;
-  const auto conversation = std::as_const(*engine_).look(id);
-  if (!conversation || (*conversation)->drawer.get() != &generation) return;
-  static_cast<void>(engine_->cancel(id));
+  if (closed_) return;
+  engine_->stop_generation(id, &generation, nullptr);
   changed();
 }
 
@@ -321,6 +355,8 @@ CacheInfo Executor::cache() const {
 Metrics Executor::metrics() const {
   const Lock held = lock();
   Metrics metrics = metrics_;
+  metrics.prompted -= engine_->drawn().committed;
+  metrics.generated = engine_->drawn().tokens;
   metrics.reused = engine_->prefix_counters().tokens_found;
   return metrics;
 }

@@ -44,6 +44,9 @@ struct ExecutorSettings {
   std::function<void(const CacheInfo&)> on_low_space;
 };
 
+// `error` as a Status, without its sentence where there is no memory for it.
+[[nodiscard]] Status failed(const Error& error) noexcept;
+
 using ReadyCallback = std::function<void(const Status&)>;
 
 // A conversation that its handle has let go, to be closed by the next call. Its memory was taken with the
@@ -74,13 +77,16 @@ class Executor : public std::enable_shared_from_this<Executor> {
   auto look(const Call& call) const -> decltype(call(std::declval<const Engine&>()));
 
   // As change(), for calls that need the conversation outside the open step and may touch bytes. Waits for
-  // the step where a worker runs; kBusy where none does, or from a callback.
+  // the step where a worker runs; kBusy where none does, or from a callback. kWrongState while it generates.
   [[nodiscard]] Status edit(ConversationId id, const std::function<Status(Engine&)>& call);
+
+  // As cancel(), and nothing is left of its history. Waits, and kBusy, as edit().
+  [[nodiscard]] Status clear(ConversationId id);
 
   // As Engine::cancel() and close(); who waits for the conversation is told.
   [[nodiscard]] Status cancel(ConversationId id);
   void close_conversation(ConversationId id) noexcept;
-  // Without a lock, and without taking memory: for destructors.
+  // Without changing anything, and without taking memory: for destructors.
   void post_close(std::unique_ptr<PostedClose> node) noexcept;
 
   // Waits until nothing of the conversation is queued, by stepping where no worker runs. kNoSpace where it
@@ -95,7 +101,7 @@ class Executor : public std::enable_shared_from_this<Executor> {
   [[nodiscard]] Result<std::optional<GeneratedPiece>> next_piece(ConversationId id,
                                                                  TextGeneration& generation);
   [[nodiscard]] Result<std::optional<GeneratedPiece>> poll_piece(TextGeneration& generation);
-  // Ends it, and what it made its conversation queue; nothing where it has ended or another goes on.
+  // Ends it: nothing more is drawn. Nothing where it has ended or another goes on.
   void end_generation(ConversationId id, TextGeneration& generation) noexcept;
 
   // Steps (executor_step.cc), as kvasir::Executor documents.
@@ -118,11 +124,20 @@ class Executor : public std::enable_shared_from_this<Executor> {
  private:
   using Lock = std::unique_lock<std::mutex>;
 
+  // How often something has happened to a conversation that ends waiting for it.
+  struct Mishaps {
+    std::uint64_t cancels = 0;
+    std::uint64_t failures = 0;  // of steps it was meant for
+  };
   // What those that wait for a conversation go by.
   struct Watch {
-    std::uint64_t cancels = 0;
-    std::optional<Error> failure;  // of its latest step
-    std::vector<ReadyCallback> callbacks;
+    struct Caller {
+      ReadyCallback callback;
+      Mishaps before;
+    };
+    Mishaps mishaps;
+    std::optional<Error> failure;  // the latest
+    std::vector<Caller> callers;
   };
   // A callback that is due, called when no lock is held.
   struct Due {
@@ -137,7 +152,9 @@ class Executor : public std::enable_shared_from_this<Executor> {
   void close_posted() const noexcept;
   [[nodiscard]] bool steps_here() const noexcept;
   [[nodiscard]] Status check_open() const;
-  [[nodiscard]] Status ready(ConversationId id, std::uint64_t cancels, bool& done);
+  [[nodiscard]] Status leave_step(Lock& held, ConversationId id);
+  [[nodiscard]] Status cancel_held(ConversationId id);
+  [[nodiscard]] Result<bool> ready(ConversationId id, const Mishaps& before) const;
   [[nodiscard]] Status go_on(Lock& held, ConversationId id);
   [[nodiscard]] const Error* hopeless(ConversationId id) const;
 
@@ -148,7 +165,7 @@ class Executor : public std::enable_shared_from_this<Executor> {
   [[nodiscard]] Verdict after_job(const StepBudget& budget, std::int64_t deadline, std::int64_t started);
   [[nodiscard]] Status without_room(const Error& shortage, kvasir::StepReport& report);
   void finish_step(StepReport&& committed, kvasir::StepReport& report);
-  bool add_waiting(kvasir::StepReport& report) const;
+  bool add_waiting(kvasir::StepReport& report) const noexcept;
   void fail_step(const Error& error) noexcept;
   void end_step(Lock& held, bool stalled) noexcept;
   void end_all() noexcept;

@@ -48,7 +48,6 @@ Result<kvasir::StepReport> Executor::step_held(Lock& held, const StepBudget& bud
 void Executor::end_step(Lock& held, bool stalled) noexcept {
   changed();
   stalled_ = stalled;
-  if (closed_) end_all();
   collect_due();
   const bool low = settings_.low_space_tokens > 0 && engine_->tokens_free() < settings_.low_space_tokens;
   const bool call = low && !low_space_ && settings_.on_low_space;
@@ -62,6 +61,11 @@ void Executor::end_step(Lock& held, bool stalled) noexcept {
   call_due(held);
   stepping_ = false;
   stepper_ = std::thread::id();
+  if (closed_) {  // by one of them
+    end_all();
+    collect_due();
+    call_due(held);
+  }
   change_.notify_all();
 }
 
@@ -69,8 +73,9 @@ void Executor::end_step(Lock& held, bool stalled) noexcept {
 void Executor::fail_step(const Error& error) noexcept {
   engine_->abandon_step();
   for (auto& [id, watch] : watches_) {
-    const auto conversation = engine_->look(ConversationId{id});
-    if (!conversation || (*conversation)->queue.empty()) continue;
+    const Conversation* const conversation = engine_->peek(ConversationId{id});
+    if (conversation == nullptr || conversation->queue.empty()) continue;
+    ++watch.mishaps.failures;
     try {
       watch.failure = error;
     } catch (const std::bad_alloc&) {
@@ -91,7 +96,7 @@ Status Executor::run_passes(Lock& held, const StepBudget& budget, std::int64_t d
   }
   StepReport committed;
   engine_->prepare_report(committed);
-  report.conversations.reserve(committed.conversations.size());
+  committed.conversations.reserve(committed.conversations.size() + engine_->conversations().size());
   while (!engine_->passes_done() && !engine_->step_is_vain()) {
     if (!engine_->pass_open()) {
       KVASIR_ASSIGN(const bool wanted, engine_->start_pass());
@@ -118,10 +123,12 @@ Status Executor::run_passes(Lock& held, const StepBudget& budget, std::int64_t d
     held.unlock();
     engine_->draw();
     held.lock();
+    close_posted();
     engine_->commit_step(options, committed);
   } else {
     engine_->abandon_step();
     committed.outcome = Outcome::kDone;
+    for (ConversationReport& about : committed.conversations) about.outcome = Outcome::kCancelled;
   }
   finish_step(std::move(committed), report);
   return {};
@@ -132,9 +139,10 @@ Result<Verdict> Executor::run_jobs(Lock& held, const StepBudget& budget, std::in
   held.unlock();
   Result<Verdict> verdict = Verdict::kGoOn;
   while (true) {
-    // Who copies cells holds the lock until that is done.
-    if (copying_.load() > 0) {
+    // Who copies cells holds the lock until that is done. Who destroyed a handle wants it closed.
+    if (copying_.load() > 0 || posted_.load(std::memory_order_relaxed) != nullptr) {
       held.lock();
+      close_posted();
       held.unlock();
     }
     const std::int64_t started = clock_->now_ns();
@@ -152,6 +160,7 @@ Result<Verdict> Executor::run_jobs(Lock& held, const StepBudget& budget, std::in
     if (*verdict != Verdict::kGoOn) break;
   }
   held.lock();
+  close_posted();
   return verdict;
 }
 
@@ -190,21 +199,22 @@ Status Executor::without_room(const Error& shortage, kvasir::StepReport& report)
     report.message += "; the least is lost by ending conversation " + std::to_string(id) + " of " +
                       std::to_string(cheapest->tokens.size()) + " tokens";
   }
+  report.conversations.reserve(all.size());
   static_cast<void>(add_waiting(report));
   return {};
 }
 
-// Those that wait for room, with the numbers; whether there are any.
-bool Executor::add_waiting(kvasir::StepReport& report) const {
+// Those that wait for room, with the numbers; whether there are any. Its caller reserved the places.
+bool Executor::add_waiting(kvasir::StepReport& report) const noexcept {
   bool any = false;
   const std::span<const Conversation> all = engine_->conversations();
   for (std::size_t index = 0; index < all.size(); ++index) {
     const Conversation& conversation = all[index];
     if (!conversation.open() || !conversation.shortage) continue;
-    report.conversations.push_back({.id = Engine::id_of(conversation, index),
-                                    .outcome = Outcome::kNoSpace,
-                                    .error = conversation.shortage});
     any = true;
+    if (report.conversations.size() == report.conversations.capacity()) continue;
+    report.conversations.push_back({.id = Engine::id_of(conversation, index), .outcome = Outcome::kNoSpace});
+    report.conversations.back().error.emplace(failed(*conversation.shortage).error());
   }
   return any;
 }
@@ -216,10 +226,7 @@ void Executor::finish_step(StepReport&& committed, kvasir::StepReport& report) {
   report.conversations = std::move(committed.conversations);
   ++metrics_.steps;
   metrics_.passes += committed.passes;
-  for (const ConversationReport& about : report.conversations) {
-    metrics_.generated += about.generated ? 1 : 0;
-    metrics_.prompted += about.tokens;
-  }
+  metrics_.prompted += report.tokens;
   if (add_waiting(report)) ++metrics_.refused;
 }
 

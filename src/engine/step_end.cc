@@ -92,6 +92,8 @@ void Engine::commit_line(std::size_t index) noexcept {
       conversation.first_embedded = static_cast<std::uint64_t>(vector - conversation.tokens.begin());
   }
   conversation.accepted += accepted;
+  drawn_.committed += conversation.drawn_queued && accepted > 0 ? 1 : 0;
+  conversation.drawn_queued = false;
   conversation.reserved -= std::min(conversation.reserved, accepted);
   conversation.queue.pop(line.tokens, model_->sizes().embedding);
   for (KeptRow& kept : line.kept) {
@@ -142,6 +144,8 @@ void Engine::go_on_with(Conversation& conversation, const Draw& draw) noexcept {
   if (!draw.token) return;
   conversation.queue.tokens.push_back(*draw.token);
   conversation.queue.every.push_back(0);
+  conversation.drawn_queued = true;
+  ++drawn_.tokens;
   conversation.arrival = arrivals_++;
 }
 

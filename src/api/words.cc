@@ -1,0 +1,42 @@
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "api/parts.h"
+
+namespace kvasir::api {
+namespace {
+
+// What rooms below call a setting, after the program's flags, and the option of this API that it is.
+struct Setting {
+  std::string_view flag;
+  std::string_view option;
+};
+constexpr std::array<Setting, 6> kSettings = {{{"--ctx", "context"},
+                                               {"--pool", "pool"},
+                                               {"--pass", "pass_tokens"},
+                                               {"--page", "page_cells"},
+                                               {"--kv", "keys"},
+                                               {"--threads", "threads"}}};
+
+}  // namespace
+
+Error in_public_words(Error error) {
+  if (error.code() == Outcome::kNotFound) return {Outcome::kWrongState, "the conversation is closed"};
+  for (const Setting& setting : kSettings) {
+    if (error.numbers().setting != setting.flag) continue;
+    ErrorNumbers numbers = error.numbers();
+    numbers.setting = setting.option;
+    return {error.code(), error.message(), numbers};
+  }
+  return error;
+}
+
+StepReport in_public_words(StepReport report) {
+  for (ConversationReport& about : report.conversations) {
+    if (about.error) about.error = in_public_words(*std::move(about.error));
+  }
+  return report;
+}
+
+}  // namespace kvasir::api
