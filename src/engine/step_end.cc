@@ -101,7 +101,7 @@ void Engine::commit_line(std::size_t index) noexcept {
   }
   if (accepted == line.tokens) {
     conversation.last_logits = std::move(line.last_row);
-  } else {
+  } else if (accepted > 0) {
     const bool kept = !conversation.kept.empty() && conversation.kept.back().ordinal + 1 == before + accepted;
     conversation.last_logits = kept ? conversation.kept.back().row : nullptr;
   }
