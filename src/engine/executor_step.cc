@@ -96,7 +96,10 @@ Status Executor::run_passes(Lock& held, const StepBudget& budget, std::int64_t d
   }
   StepReport committed;
   engine_->prepare_report(committed);
-  committed.conversations.reserve(committed.conversations.size() + engine_->conversations().size());
+  const auto waiting = std::ranges::count_if(engine_->conversations(), [](const Conversation& conversation) {
+    return conversation.open() && conversation.shortage.has_value();
+  });
+  committed.conversations.reserve(committed.conversations.size() + static_cast<std::size_t>(waiting));
   while (!engine_->passes_done() && !engine_->step_is_vain()) {
     if (!engine_->pass_open()) {
       KVASIR_ASSIGN(const bool wanted, engine_->start_pass());
