@@ -97,6 +97,11 @@ class Conversation {
   Result<std::uint64_t> prompt(const Embeddings& vectors, const PromptOptions& options = {});
   Result<std::uint64_t> prompt(std::span<const PromptPart> parts, const PromptOptions& options = {});
 
+  // Reads a source with the encoder of an encoder-decoder model, as one unit; what is prompted from then on
+  // attends to it, in this conversation and in its forks. kUnsupported where the model has no encoder;
+  // kWrongState after close().
+  [[nodiscard]] Status encode(std::span<const Token> source);
+
   // Makes the conversation hold exactly `tokens`: keeps the longest common beginning, takes the rest back and
   // queues what is missing, at least the last token unless its logits are there. Answers how many were kept.
   // Errors as prompt() and edit().

@@ -414,5 +414,17 @@ TEST(Outcomes, EveryOutcomeHasANameOfItsOwn) {
   EXPECT_EQ(names.size(), 17U);
 }
 
+TEST(Outcomes, AModelWithoutAnEncoderSaysSoByName) {
+  Executor executor = make_executor(256);
+  Conversation talk = must(executor.conversation());
+  const std::vector<Token> source = {5, 6, 7};
+  const Status refused = talk.encode(source);
+  EXPECT_EQ(outcome_of(refused), Outcome::kUnsupported);
+  EXPECT_NE(refused.error().message().find("llama"), std::string::npos) << refused.error().message();
+  EXPECT_EQ(talk.length(), 0U);
+  talk.close();
+  EXPECT_EQ(outcome_of(talk.encode(source)), Outcome::kWrongState);
+}
+
 }  // namespace
 }  // namespace kvasir
