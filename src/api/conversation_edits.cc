@@ -1,5 +1,6 @@
 // Changes of a conversation's history and settings.
 
+#include <algorithm>
 #include <utility>
 
 #include "api/parts.h"
@@ -44,10 +45,15 @@ Status Conversation::edit(std::span<const EditOperation> operations) {
     std::vector<pages::EditOperation> mine;
     mine.reserve(operations.size());
     for (const EditOperation& operation : operations) mine.push_back(operation_of(operation));
-    return in_public_words(used.executor().edit(used.id, [&](Engine& engine) -> Status {
-      KVASIR_TRY(check_settled(engine, used.id));
-      return engine.edit(used.id, mine);
-    }));
+    const bool divides =
+        std::ranges::find(operations, EditOperation::Kind::kDivide, &EditOperation::kind) != operations.end();
+    return in_public_words(used.executor().edit(
+        used.id,
+        [&](Engine& engine) -> Status {
+          KVASIR_TRY(check_settled(engine, used.id));
+          return engine.edit(used.id, mine);
+        },
+        divides ? engine::Executor::Keys::kRewritten : engine::Executor::Keys::kStay));
   });
 }
 

@@ -108,17 +108,18 @@ Status Executor::leave_step(Lock& held, ConversationId id) {
   }
 }
 
-Status Executor::edit(ConversationId id, const std::function<Status(Engine&)>& call) {
+Status Executor::edit(ConversationId id, const std::function<Status(Engine&)>& call, Keys keys) {
   Lock held = lock();
   KVASIR_TRY(leave_step(held, id));
   if (engine_->peek(id)->drawer != nullptr)
     return fail(Outcome::kWrongState, "the conversation generates; read it to its end, or cancel it");
-  const Status done = [&] {
+  const Status done = base::within_memory([&] {
+    if (keys == Keys::kStay) return call(*engine_);
     copying_.fetch_add(1);
     const std::lock_guard bytes(bytes_);
     copying_.fetch_sub(1);
-    return base::within_memory([&] { return call(*engine_); });
-  }();
+    return call(*engine_);
+  });
   changed();
   collect_due();
   call_due(held);

@@ -76,9 +76,13 @@ class Executor : public std::enable_shared_from_this<Executor> {
   template <class Call>
   auto look(const Call& call) const -> decltype(call(std::declval<const Engine&>()));
 
-  // As change(), for calls that need the conversation outside the open step and may touch bytes. Waits for
-  // the step where a worker runs; kBusy where none does, or from a callback. kWrongState while it generates.
-  [[nodiscard]] Status edit(ConversationId id, const std::function<Status(Engine&)>& call);
+  // Whether an edit rewrites keys: it then waits for the job that is under way.
+  enum class Keys : std::uint8_t { kStay, kRewritten };
+
+  // As change(), for calls that need the conversation outside the open step. Waits for the step where a
+  // worker runs; kBusy where none does, or from a callback. kWrongState while it generates.
+  [[nodiscard]] Status edit(ConversationId id, const std::function<Status(Engine&)>& call,
+                            Keys keys = Keys::kStay);
 
   // As cancel(), and nothing is left of its history. Waits, and kBusy, as edit().
   [[nodiscard]] Status clear(ConversationId id);
