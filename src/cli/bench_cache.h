@@ -35,12 +35,13 @@ struct ShiftCost {
   double after_microseconds = 0;
 };
 
-// Compaction of a conversation whose spans are all of one length, and memcpy of as many bytes by the same one
-// thread in the same run: the best of several.
+// Compaction of a conversation whose spans are all of one length: its copying alone, and with the planning of
+// what to copy; and memcpy of as many bytes by the same one thread in the same run. The best of several.
 struct CompactionCost {
   std::uint32_t span_cells = 0;
   std::uint64_t bytes = 0;
-  double bytes_per_second = 0;
+  double bytes_per_second = 0;       // all of it
+  double copy_bytes_per_second = 0;  // its copying
   double memcpy_bytes_per_second = 0;
 };
 

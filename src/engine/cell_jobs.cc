@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/try.h"
 #include "base/within_memory.h"
 #include "engine/engine.h"
@@ -24,6 +25,7 @@ kv::FrameCell Engine::place(std::uint32_t group, pages::CellAt at, std::uint32_t
 // All copies of a layer together: they share pages.
 void Engine::copy(std::uint32_t group, std::span<const pages::CopyCells> jobs) {
   std::vector<kv::CellCopy> copies(jobs.size());
+  const std::int64_t start = base::system_clock().now_ns();
   for_layers(group, [&](const kv::LayerGeometry& geometry, std::uint32_t layer) {
     for (std::size_t i = 0; i < jobs.size(); ++i) {
       copies[i] = {place(group, jobs[i].from, layer), place(group, jobs[i].to, layer), jobs[i].count};
@@ -31,6 +33,7 @@ void Engine::copy(std::uint32_t group, std::span<const pages::CopyCells> jobs) {
     }
     arena_.copy_cells(geometry, copies);
   });
+  compaction_copy_ns_ += base::system_clock().now_ns() - start;
 }
 
 void Engine::rotate(const pages::RotateCells& job) {

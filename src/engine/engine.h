@@ -248,6 +248,8 @@ class Engine {
   [[nodiscard]] const Drawn& drawn() const noexcept { return drawn_; }
   // Bytes of K and V that copy jobs have moved since the engine was made; passes store theirs uncounted.
   [[nodiscard]] std::uint64_t bytes_moved() const noexcept { return bytes_moved_; }
+  // Nanoseconds that compactions have spent copying, without planning what to copy.
+  [[nodiscard]] std::int64_t compaction_copy_ns() const noexcept { return compaction_copy_ns_; }
   [[nodiscard]] pages::SpaceReport space() const noexcept { return store_->space(); }
   [[nodiscard]] const pages::PrefixCounters& prefix_counters() const noexcept {
     return store_->prefix_counters();
@@ -338,6 +340,7 @@ class Engine {
   std::uint64_t arrivals_ = 0;
   Drawn drawn_;
   std::uint64_t bytes_moved_ = 0;
+  std::int64_t compaction_copy_ns_ = 0;
   std::size_t rotation_ = 0;  // who comes first in the next pass
   bool in_job_ = false;       // a verdict is asked for
 };
