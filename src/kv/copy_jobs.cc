@@ -24,8 +24,8 @@ void copy_rows_of(const std::byte* from, std::byte* to, std::size_t step, std::s
                   std::size_t bytes) noexcept {
   const std::size_t second = bytes - kHalf;
   for (std::size_t row = 0; row < rows; ++row) {
-    std::array<std::byte, kHalf> head;
-    std::array<std::byte, kHalf> tail;
+    std::array<std::byte, kHalf> head{};
+    std::array<std::byte, kHalf> tail{};
     std::memcpy(head.data(), from, kHalf);
     std::memcpy(tail.data(), from + second, kHalf);
     std::memcpy(to, head.data(), kHalf);
