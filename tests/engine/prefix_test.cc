@@ -20,7 +20,6 @@ using kvasir::test::logits_of;
 using kvasir::test::open_with;
 using kvasir::test::same_bits;
 using kvasir::test::say;
-using kvasir::test::status_of;
 using kvasir::test::step_until_idle;
 using Tokens = std::vector<Token>;
 
