@@ -186,6 +186,27 @@ TEST_F(Edits, ThatChangeNothingKeepTheLastLogits) {
   EXPECT_TRUE(same_bits(logits_of(engine, id), cold(tokens(40))));
 }
 
+// Rows that were asked for belong to their tokens: they go with them, and what comes in their place has none.
+TEST_F(Edits, ForgetTheRowsOfWhatIsGoneAndKeepThoseBefore) {
+  const EngineHost engine = host();
+  const Tokens all = tokens(40);
+  const ConversationId id = *engine->open();
+  ASSERT_TRUE(engine->prompt(id, all, LogitsWanted::kEvery));
+  step_until_idle(engine);
+  ASSERT_TRUE(engine->rewind(id, 25));
+  EXPECT_TRUE(same_bits(logits_of(engine, id), cold(beginning(all, 25)))) << "the row was kept";
+  say(engine, id, tokens(5, 2));
+  for (const std::uint64_t back : {1U, 4U}) {
+    EXPECT_EQ(engine->row(id, back).error().code(), Outcome::kNeedsPrompt) << back;
+  }
+  EXPECT_TRUE(same_bits(**engine->row(id, 5), cold(beginning(all, 25))));
+  EXPECT_TRUE(same_bits(**engine->row(id, 20), cold(beginning(all, 10))));
+  const std::size_t vocabulary = model_.vocabulary();
+  const std::vector<float> rows = *engine->take_logits(id);
+  ASSERT_EQ(rows.size(), 25 * vocabulary);
+  EXPECT_TRUE(same_bits(std::span(rows).last(vocabulary), cold(beginning(all, 25))));
+}
+
 TEST_F(Edits, OfSeveralOperationsTakeEffectTogetherOrNotAtAll) {
   const EngineHost engine = host();
   const ConversationId together = open_with(engine, tokens(80));
