@@ -139,7 +139,7 @@ MUTANTS = [
            "  conversation.queue.pop(line.tokens, model_->sizes().embedding);\n  for",
            "  conversation.queue.pop(line.tokens - 1, model_->sizes().embedding);\n  for"),
     Mutant("a pass forgets where the pieces before it lie", "engine/open_step.cc",
-           "const std::uint64_t begin = length + piece.first;", "const std::uint64_t begin = length;"),
+           "const std::uint64_t begin = store_->length(table) + piece.first;", "const std::uint64_t begin = store_->length(table);"),
     Mutant("compaction moves the conversations of an open step", "engine/cell_jobs.cc",
            "        stay.push_back(conversations_[line.index].table);\n", "        static_cast<void>(line);\n"),
     Mutant("compaction forgets the bytes of the last layer", "engine/cell_jobs.cc",
