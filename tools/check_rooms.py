@@ -68,6 +68,12 @@ def refusal(tree, room, name):
     return None
 
 
+def target_of(tree, name):
+    """The room that a file named in an include belongs to; a public header that is no value header is the API's."""
+    first = name.split("/")[0]
+    return "api" if first == "kvasir" and not is_value_header(tree, name) else first
+
+
 def check_includes(tree):
     findings, used = [], {}
     for path in tree.matching(r".*\.(cc|h|inc)"):
@@ -81,8 +87,8 @@ def check_includes(tree):
             reason = refusal(tree, room, name)
             if reason:
                 findings.append(Finding(path, line, reason))
-            target = name.split("/")[0]
-            if target in ROW_OF and target != room:
+            target = target_of(tree, name)
+            if target in ROW_OF and target != room and room != "include":
                 used.setdefault(room, {}).setdefault(target, f"{path}:{line}")
     return findings, used
 
@@ -164,6 +170,9 @@ PLANTED = [
     Planted("a link that is missing",
             {"src/kv/a.cc": '#include "base/file.h"\n', "src/kv/CMakeLists.txt": "kvasir_room(kv SOURCES a.cc)\n"},
             "does not link base"),
+    Planted("the API used without a link",
+            {"src/cli/a.cc": '#include "kvasir/executor.h"\n', "src/cli/CMakeLists.txt": "kvasir_room(cli SOURCES a.cc)\n"},
+            "does not link api"),
     Planted("a link that nothing needs",
             {"src/kv/a.cc": "", "src/kv/CMakeLists.txt": "kvasir_room(kv SOURCES a.cc ROOMS base)\n"},
             "which no file of kv includes"),
