@@ -35,6 +35,13 @@ if(KVASIR_SANITIZE)
     -fsanitize=${KVASIR_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(kvasir_options INTERFACE -fsanitize=${KVASIR_SANITIZE})
 endif()
+if(KVASIR_SANITIZE STREQUAL "thread")
+  # Its runtime as a shared library, so that the operator new of tests that make memory fail comes before its own.
+  execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=libclang_rt.tsan-${CMAKE_SYSTEM_PROCESSOR}.so
+                  OUTPUT_VARIABLE KVASIR_TSAN_RUNTIME OUTPUT_STRIP_TRAILING_WHITESPACE)
+  cmake_path(GET KVASIR_TSAN_RUNTIME PARENT_PATH KVASIR_TSAN_DIRECTORY)
+  target_link_options(kvasir_options INTERFACE -shared-libsan -Wl,-rpath,${KVASIR_TSAN_DIRECTORY})
+endif()
 if(KVASIR_FUZZ)
   target_compile_options(kvasir_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
