@@ -19,10 +19,11 @@ kvasir::Status tell(const char* file, const char* prompt) {
   auto story = talk->generate({.max_tokens = 48});
   if (!story) return kvasir::fail(story.error());
   while (true) {
-    const auto piece = story->next();
-    if (!piece) return kvasir::fail(piece.error());
-    if (!*piece) return {};
-    std::cout << (*piece)->text << std::flush;
+    const auto next = story->next();
+    if (!next) return kvasir::fail(next.error());
+    const auto& piece = *next;
+    if (!piece) return {};  // the end
+    std::cout << piece->text << std::flush;
   }
 }
 
