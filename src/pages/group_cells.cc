@@ -79,6 +79,11 @@ void GroupCells::take(PageId page, CellRange cells, std::uint64_t position) noex
 
 void GroupCells::hold(PageId page, CellRange cells, Holder holder) noexcept {
   const auto index = static_cast<std::uint32_t>(page);
+  if (holder == Holder::kFirm && pages_[index].evictable == 0) {
+    // No count changes but the cells' own: what a fork does to page after page.
+    for (std::uint32_t& count : std::span(holders_).subspan(at(page, cells.first), cells.count)) ++count;
+    return;
+  }
   before_change(pages_[index]);
   for (std::uint32_t cell = cells.first; cell < cells.first + cells.count; ++cell) {
     pages_[index].evictable -= evictable(at(page, cell)) ? 1 : 0;
