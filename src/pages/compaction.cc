@@ -35,6 +35,7 @@ Result<std::unique_ptr<Compaction>> Compaction::begin(PageStore& store, std::uin
     const std::uint32_t first = std::exchange(store.emptied_group_, 0);
     for (std::uint32_t i = 0; i < groups; ++i) {
       const std::uint32_t group = (first + i) % groups;
+      if (store.kind(group) == GroupKind::kRecurrent) continue;  // a state lies nowhere better
       if (!compaction->plan({group, std::min(budget, store.page_cells()), stay})) continue;
       compaction->yield_targets(true);
       return compaction;
@@ -100,7 +101,7 @@ std::vector<Compaction::Stretch> Compaction::stretches(const Task& task, std::sp
                                                        std::uint32_t room) const {
   std::vector<Stretch> all;
   for (std::size_t table = 0; table < tables.size(); ++table) {
-    if (std::ranges::find(task.stay, TableId{static_cast<std::uint32_t>(table)}) != task.stay.end()) continue;
+    if (stays(task, table)) continue;
     const std::span<const Run> runs = tables[table].runs();
     for (std::size_t first = 0; first < runs.size(); ++first) {
       Stretch stretch = longest_stretch(task, runs, first, room);
@@ -155,11 +156,19 @@ bool Compaction::is_shared(std::uint32_t group, const Run& run) const noexcept {
   return false;
 }
 
+// Whether a conversation must not move: its owner says so, or an open ticket is for it.
+bool Compaction::stays(const Task& task, std::size_t table) const noexcept {
+  return store_->tables_[table].busy ||
+         std::ranges::find(task.stay, TableId{static_cast<std::uint32_t>(table)}) != task.stay.end();
+}
+
 // Whether no conversation that stays holds one of the cells.
 bool Compaction::may_move(const Task& task, CellAt from, std::uint32_t count) const {
-  return std::ranges::none_of(task.stay, [&](TableId table) {
-    return store_->entry(table).cells[task.group].names_any(from, count);
-  });
+  for (std::size_t table = 0; table < store_->tables_.size(); ++table) {
+    if (!store_->tables_[table].open || !stays(task, table)) continue;
+    if (store_->tables_[table].cells[task.group].names_any(from, count)) return false;
+  }
+  return true;
 }
 
 bool Compaction::gather(const Task& task, const Stretch& stretch) {
@@ -367,11 +376,15 @@ Result<std::vector<SwapCells>> PageStore::swap(TableId table, std::uint64_t a, s
     if (open_tickets_ > 0) {
       return fail(Outcome::kBusy, "cells cannot change places while a ticket is open; close it first");
     }
+    if (entry(table).behind > 0)
+      return fail(Outcome::kWrongState, "the conversation is behind; let it catch up or rewind it first");
     std::vector<SwapCells> swaps;
     if (a == b) return swaps;
     std::vector<std::pair<PageTable*, PageTable>> patches;
     for (std::uint32_t group = 0; group < groups_.size(); ++group) {
       const PageTable& cells = entry(table).cells[group];
+      const bool has_tokens = kind(group) == GroupKind::kFull || kind(group) == GroupKind::kWindow;
+      if (!has_tokens || std::min(a, b) < cells.start()) continue;
       const SwapCells swap{group, cells.cell_at(a), cells.cell_at(b)};
       swaps.push_back(swap);
       visit_holders(group, [&](PageTable& holder) {

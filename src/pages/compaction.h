@@ -90,6 +90,7 @@ class Compaction {
   [[nodiscard]] Stretch longest_stretch(const Task& task, std::span<const Run> runs, std::size_t first,
                                         std::uint32_t room) const;
   [[nodiscard]] bool pays_later(const Task& task) const;
+  [[nodiscard]] bool stays(const Task& task, std::size_t table) const noexcept;
   [[nodiscard]] bool may_move(const Task& task, CellAt from, std::uint32_t count) const;
   [[nodiscard]] bool is_shared(std::uint32_t group, const Run& run) const noexcept;
   [[nodiscard]] std::uint32_t longest_room(std::uint32_t group) const noexcept;

@@ -1,6 +1,7 @@
 // Edits of one conversation: planned on copies of its tables, installed at once.
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -45,8 +46,11 @@ Status move_positions(std::vector<std::int64_t>& positions, const EditOperation&
 
 }  // namespace
 
-EditTicket::EditTicket(PageStore& store, TableId table) noexcept : store_(&store), table_(table) {
+EditTicket::EditTicket(PageStore& store, TableId table, const EditOutline& outline, const Need& more) noexcept
+    : store_(&store), table_(table), outline_(outline), more_(more) {
   ++store.open_tickets_;
+  store.entry(table).busy = true;
+  for (std::size_t group = 0; group < kGroupsMax; ++group) store.edits_need_[group] += more_[group];
 }
 
 EditTicket::EditTicket(EditTicket&& other) noexcept
@@ -56,100 +60,195 @@ EditTicket::EditTicket(EditTicket&& other) noexcept
       removed_(std::move(other.removed_)),
       taken_(std::move(other.taken_)),
       jobs_(std::move(other.jobs_)),
-      first_changed_(other.first_changed_),
-      first_dirty_(other.first_dirty_) {}
+      outline_(other.outline_),
+      more_(other.more_) {}
 
 EditTicket::~EditTicket() {
   if (store_ == nullptr) return;
   for (std::size_t group = 0; group < taken_.size(); ++group)
     store_->release(group, taken_[group], Holder::kFirm);
+  close();
+}
+
+void EditTicket::close() noexcept {
+  for (std::size_t group = 0; group < kGroupsMax; ++group) store_->edits_need_[group] -= more_[group];
+  store_->entry(table_).busy = false;
   --store_->open_tickets_;
+  store_ = nullptr;
 }
 
 void EditTicket::commit() noexcept {
-  PageStore& store = *std::exchange(store_, nullptr);
-  --store.open_tickets_;
+  PageStore& store = *store_;
   PageStore::Table& table = store.entry(table_);
   table.cells.swap(cells_);
   for (std::size_t group = 0; group < removed_.size(); ++group)
     store.release(group, removed_[group], Holder::kFirm);
-  table.length = table.cells.front().length();
-  table.first_dirty = std::min(table.first_dirty, first_dirty_);
+  table.length = outline_.length;
+  table.floors = outline_.floors;
+  store.drop_checkpoints_above(table, outline_.first_changed);
+  table.first_dirty = std::min(table.first_dirty, outline_.first_dirty);
   // What follows a clean beginning is clean again.
   if (table.first_dirty >= table.length) table.first_dirty = PageStore::kAllClean;
-  table.remembered = std::min({table.remembered, table.length, first_changed_});
+  table.remembered = std::min({table.remembered, table.length, outline_.first_changed});
+  close();
 }
 
-Result<EditTicket> PageStore::begin_edit(TableId table, std::span<const EditOperation> operations) {
+Result<EditTicket> PageStore::begin_edit(TableId id, std::span<const EditOperation> operations) {
   return base::within_memory([&]() -> Result<EditTicket> {
-    KVASIR_ASSIGN(const std::uint64_t rewritten, check_edit(table, operations));
-    KVASIR_TRY(admit(rewritten, promised_));
-    EditTicket ticket(*this, table);  // its end gives back what it has taken where memory ends
-    ticket.cells_ = entry(table).cells;
+    KVASIR_TRY(check_idle(id));
+    const Table& table = entry(id);
+    KVASIR_ASSIGN(const EditOutline outline, check_edit(id, operations));
+    const Need more = promise_grows(table, operations);
+    Demand demand{.cells = outline.rewritten, .total = outline.rewritten};
+    for (std::size_t group = 0; group < groups_.size(); ++group) demand.total[group] += more[group];
+    const Need promised = promised_need();
+    KVASIR_TRY(admit(demand.total, promised));
+    for (std::size_t group = 0; group < groups_.size(); ++group) demand.total[group] += promised[group];
+    EditTicket ticket(*this, id, outline, more);  // its end gives back what it has taken where memory ends
+    ticket.cells_ = table.cells;
     ticket.removed_.resize(groups_.size());
     ticket.taken_.resize(groups_.size());
-    ticket.note_changes(operations);
-    const Demand demand{.cells = rewritten, .total = promised_ + rewritten};
-    drop_compaction_of(table);
+    drop_compaction_of(id);
     make_room(demand);
     for (std::uint32_t group = 0; group < groups_.size(); ++group) {
       std::uint64_t pages = fresh_pages(group, demand);
+      if (kind(group) == GroupKind::kRecurrent || kind(group) == GroupKind::kCross) continue;
       for (const EditOperation& operation : operations) plan_operation(ticket, group, operation, pages);
     }
     return ticket;
   });
 }
 
-// What the edit touches first. What stays in front of a removed end is as clean as it was; all else makes
-// what it touches and what follows dirty.
-void EditTicket::note_changes(std::span<const EditOperation> operations) noexcept {
-  std::uint64_t length = cells_.front().length();
-  for (const EditOperation& operation : operations) {
-    if (operation.count == 0) continue;
-    first_changed_ = std::min(first_changed_, operation.first);
-    const bool removes = operation.kind == Kind::kRemove;
-    const bool cuts_the_end = removes && operation.first + operation.count == length;
-    if (!cuts_the_end) first_dirty_ = std::min(first_dirty_, operation.first);
-    if (removes) length -= operation.count;
-  }
-}
-
-// The logical positions of a conversation's cells.
-std::vector<std::int64_t> PageStore::positions_of(TableId table) const {
+// The logical positions of the cells that a conversation holds, in the group that holds most; `from` is the
+// ordinal of the first.
+std::vector<std::int64_t> PageStore::positions_of(TableId id, std::uint64_t& from) const {
   std::vector<std::int64_t> positions;
-  positions.reserve(length(table));
-  for (const Run& run : runs(table, 0)) {
+  const Table& table = entry(id);
+  std::optional<std::size_t> most;
+  for (std::size_t group = 0; group < groups_.size(); ++group) {
+    if (kind(group) == GroupKind::kRecurrent || kind(group) == GroupKind::kCross) continue;
+    if (!most || table.cells[group].start() < table.cells[*most].start()) most = group;
+  }
+  from = most ? table.cells[*most].start() : table.length;
+  if (!most) return positions;
+  positions.reserve(table.length - from);
+  for (const Run& run : table.cells[*most].runs()) {
     for (std::uint32_t cell = run.cell; cell < run.cell + run.count; ++cell) {
-      positions.push_back(static_cast<std::int64_t>(groups_.front().position(run.page, cell)) + run.shift);
+      positions.push_back(static_cast<std::int64_t>(groups_[*most].position(run.page, cell)) + run.shift);
     }
   }
   return positions;
 }
 
-// Tries the operations on the positions alone; answers how many cells they rewrite in each group.
-Result<std::uint64_t> PageStore::check_edit(TableId table, std::span<const EditOperation> operations) const {
-  std::uint64_t rewritten = 0;
-  std::uint64_t left = length(table);
+// Whether an operation applies to the conversation as those before have left it.
+Status PageStore::check_operation(const EditOutline& outline, const EditOperation& operation) const {
+  if (operation.first > outline.length || operation.count > outline.length - operation.first) {
+    return fail(Outcome::kInvalidArgument,
+                "an edit of " + std::to_string(operation.count) + " tokens from " +
+                    std::to_string(operation.first) + " on, in a conversation of " +
+                    std::to_string(outline.length),
+                {.wanted = operation.first, .limit = outline.length});
+  }
+  if (operation.kind == Kind::kDivide && operation.amount < 1) {
+    return fail(Outcome::kInvalidArgument,
+                "positions cannot be divided by " + std::to_string(operation.amount));
+  }
+  if (operation.count == 0) return {};
+  if (operation.kind == Kind::kRemove && operation.first + operation.count == outline.length) {
+    bool free = !has(GroupKind::kRecurrent);
+    for (std::size_t group = 0; group < groups_.size(); ++group) {
+      if (kind(group) != GroupKind::kWindow) continue;
+      free = free && still_seen(group, operation.first, outline.floors[group], outline.starts[group]);
+    }
+    if (free) return {};
+    return fail(Outcome::kWrongState,
+                "a rewind to " + std::to_string(operation.first) +
+                    " tokens must restore a checkpoint; it is no part of an edit, rewind alone",
+                {.wanted = operation.first});
+  }
+  if (has(GroupKind::kRecurrent)) {
+    return fail(Outcome::kUnsupported, "a recurrent state cannot forget or move tokens before its last");
+  }
+  if (operation.kind != Kind::kRemove && !spec_.positions_can_move)
+    return fail(Outcome::kUnsupported, "the positions of this model cannot move");
+  return {};
+}
+
+// Applies an operation to lengths, floors and release lines.
+void PageStore::outline_operation(EditOutline& outline, const EditOperation& operation) const noexcept {
+  const auto [first, count] = std::pair(operation.first, operation.count);
+  if (count == 0) return;
+  const bool removes = operation.kind == Kind::kRemove;
+  // What stays in front of a removed end is as clean as it was and sees what it saw; all else makes what it
+  // touches and what follows dirty.
+  const bool cuts_the_end = removes && first + count == outline.length;
+  outline.first_changed = std::min(outline.first_changed, first);
+  if (!cuts_the_end) outline.first_dirty = std::min(outline.first_dirty, first);
+  for (std::size_t group = 0; group < groups_.size(); ++group) {
+    if (kind(group) == GroupKind::kRecurrent || kind(group) == GroupKind::kCross) continue;
+    std::uint64_t& floor = outline.floors[group];
+    std::uint64_t& start = outline.starts[group];
+    if (operation.kind == Kind::kDivide && first + count > start) {
+      outline.rewritten[group] += first + count - std::max(first, start);
+    }
+    if (cuts_the_end || kind(group) == GroupKind::kFull) continue;
+    floor = std::max(floor, outline.length - std::min(outline.length, spec_.groups[group].width));
+    if (!removes) continue;
+    floor = carried(floor, first, count);
+    start = carried(start, first, count);
+  }
+  if (removes) outline.length -= count;
+}
+
+// Tries the operations on numbers alone.
+Result<EditOutline> PageStore::check_edit(TableId id, std::span<const EditOperation> operations) const {
+  const Table& table = entry(id);
+  if (table.behind > 0) {
+    return fail(Outcome::kWrongState,
+                "the conversation is " + std::to_string(table.behind) +
+                    " tokens behind; let it catch up or rewind it first",
+                {.available = table.behind});
+  }
+  EditOutline outline{.length = table.length, .floors = table.floors};
+  for (std::size_t group = 0; group < groups_.size(); ++group) {
+    outline.starts[group] = table.cells[group].start();
+  }
+  std::uint64_t from = 0;
   std::vector<std::int64_t> positions;
   if (std::ranges::any_of(operations, [](const auto& one) { return one.kind != Kind::kRemove; })) {
-    positions = positions_of(table);
+    positions = positions_of(id, from);
   }
   for (const EditOperation& operation : operations) {
-    if (operation.first > left || operation.count > left - operation.first) {
-      return fail(Outcome::kInvalidArgument,
-                  "an edit of " + std::to_string(operation.count) + " tokens from " +
-                      std::to_string(operation.first) + " on, in a conversation of " + std::to_string(left),
-                  {.wanted = operation.first, .limit = left});
-    }
-    if (operation.kind == Kind::kDivide && operation.amount < 1) {
-      return fail(Outcome::kInvalidArgument,
-                  "positions cannot be divided by " + std::to_string(operation.amount));
-    }
-    if (operation.kind == Kind::kDivide) rewritten += operation.count;
-    if (operation.kind == Kind::kRemove) left -= operation.count;
-    if (!positions.empty()) KVASIR_TRY(move_positions(positions, operation));
+    KVASIR_TRY(check_operation(outline, operation));
+    // Of the cells that are held.
+    EditOperation held = operation;
+    held.first = std::max(operation.first, from);
+    held.count = operation.first + operation.count - std::min(held.first, operation.first + operation.count);
+    held.first -= from;
+    if (operation.kind == Kind::kRemove) from = carried(from, operation.first, operation.count);
+    if (!positions.empty()) KVASIR_TRY(move_positions(positions, held));
+    outline_operation(outline, operation);
   }
-  return rewritten;
+  return outline;
+}
+
+// What the promise of an edited conversation will need beyond what it needs now, its cells counted by who
+// holds them now: it has fewer behind it to give back.
+Need PageStore::promise_grows(const Table& table, std::span<const EditOperation> operations) const {
+  Need more{};
+  if (only_full_ || table.promised <= spec_.pass_tokens) return more;
+  for (std::size_t group = 0; group < groups_.size(); ++group) {
+    if (kind(group) != GroupKind::kWindow) continue;
+    PageTable cells = table.cells[group];
+    std::vector<Run> removed;
+    for (const EditOperation& operation : operations) {
+      if (operation.kind == Kind::kRemove) cells.remove(operation.first, operation.count, removed);
+    }
+    const std::uint64_t now = window_need(group, table.cells[group], table.promised);
+    const std::uint64_t then = window_need(group, cells, table.promised);
+    more[group] = then - std::min(now, then);
+  }
+  return more;
 }
 
 void PageStore::plan_operation(EditTicket& ticket, std::uint32_t group, const EditOperation& operation,
@@ -165,13 +264,14 @@ void PageStore::plan_operation(EditTicket& ticket, std::uint32_t group, const Ed
   }
 }
 
-// Rewrites the cells of the range into new ones at the divided positions, whose storage position is the
+// Rewrites the cells of the range that are held into new ones at the divided positions, whose storage position is the
 // logical one.
 void PageStore::plan_divide(EditTicket& ticket, std::uint32_t group, const EditOperation& operation,
                             std::uint64_t& pages) {
   std::vector<Run> rewritten;
   Run before{};
-  for (std::uint64_t ordinal = operation.first; ordinal < operation.first + operation.count;) {
+  const std::uint64_t first = std::max(operation.first, ticket.cells_[group].start());
+  for (std::uint64_t ordinal = first; ordinal < operation.first + operation.count;) {
     const Run old = ticket.cells_[group].at(ordinal);
     std::vector<Run>& taken = ticket.taken_[group];
     // Places first, so that a failed allocation takes no cell that nobody knows of.
@@ -179,7 +279,7 @@ void PageStore::plan_divide(EditTicket& ticket, std::uint32_t group, const EditO
     make_place(taken);
     make_place(ticket.jobs_);
     std::vector<std::int64_t> turns;
-    turns.reserve(spec_.page_cells);
+    turns.reserve(groups_[group].page_cells());
     const std::uint64_t left = std::min(old.end(), operation.first + operation.count) - ordinal;
     const Run run = take_some(group, rewritten.empty() ? nullptr : &before, 0, left, pages);
     const CellAt from{old.page, old.cell + static_cast<std::uint32_t>(ordinal - old.ordinal)};
@@ -195,7 +295,7 @@ void PageStore::plan_divide(EditTicket& ticket, std::uint32_t group, const EditO
     before = run;
     ordinal += run.count;
   }
-  ticket.cells_[group].replace(operation.first, rewritten, ticket.removed_[group]);
+  ticket.cells_[group].replace(first, rewritten, ticket.removed_[group]);
 }
 
 }  // namespace kvasir::pages

@@ -94,7 +94,11 @@ class GroupCells {
     const Page& entry = pages_[static_cast<std::uint32_t>(page)];
     return entry.held != entry.evictable;
   }
+  [[nodiscard]] std::uint32_t firm_holders(PageId page, std::uint32_t cell) const noexcept {
+    return holders_[at(page, cell)] - soft_[at(page, cell)];
+  }
   [[nodiscard]] std::uint32_t layers() const noexcept { return layers_; }
+  [[nodiscard]] std::uint32_t page_cells() const noexcept { return page_cells_; }
   [[nodiscard]] std::uint32_t page_count() const noexcept {
     return static_cast<std::uint32_t>(pages_.size());
   }

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "base/checked.h"
 #include "base/try.h"
 #include "base/within_memory.h"
 
@@ -14,6 +15,8 @@ namespace kvasir::pages {
 namespace {
 
 constexpr std::uint32_t kLayersMax = 4096;
+constexpr std::uint64_t kWidthMax = std::uint64_t{kPositionMax} + 1;
+constexpr std::uint32_t kCheckpointTokens = 64;
 
 }  // namespace
 
@@ -21,7 +24,11 @@ Result<std::unique_ptr<PageStore>> PageStore::create(const StoreSpec& spec) {
   return base::within_memory([&] { return make(spec); });
 }
 
-Result<std::unique_ptr<PageStore>> PageStore::make(const StoreSpec& spec) {
+bool PageStore::has(GroupKind wanted) const noexcept {
+  return std::ranges::any_of(spec_.groups, [&](const GroupSpec& group) { return group.kind == wanted; });
+}
+
+Result<std::unique_ptr<PageStore>> PageStore::make(StoreSpec spec) {
   if (spec.page_cells == 0 || spec.page_cells % kCellsStep != 0 || spec.page_cells > kPageCellsMax) {
     return fail(Outcome::kInvalidArgument,
                 "a page must have a multiple of " + std::to_string(kCellsStep) + " cells, at most " +
@@ -29,18 +36,37 @@ Result<std::unique_ptr<PageStore>> PageStore::make(const StoreSpec& spec) {
                 {.wanted = spec.page_cells, .limit = kPageCellsMax, .setting = "--page"});
   }
   if (spec.groups.empty()) return fail(Outcome::kInvalidArgument, "a page store needs at least one group");
+  if (spec.groups.size() > kGroupsMax) {
+    return fail(Outcome::kInvalidArgument, std::to_string(spec.groups.size()) + " groups",
+                {.wanted = spec.groups.size(), .limit = kGroupsMax});
+  }
   for (const GroupSpec& group : spec.groups) {
     if (group.layers == 0 || group.layers > kLayersMax) {
       return fail(Outcome::kInvalidArgument, "a group of " + std::to_string(group.layers) + " layers",
                   {.wanted = group.layers, .limit = kLayersMax});
     }
+    if (group.kind == GroupKind::kWindow && (group.width == 0 || group.width > kWidthMax)) {
+      return fail(Outcome::kInvalidArgument, "a window of " + std::to_string(group.width) + " tokens",
+                  {.wanted = group.width, .limit = kWidthMax});
+    }
   }
+  if (spec.checkpoint_tokens == 0)
+    spec.checkpoint_tokens = base::div_up(kCheckpointTokens, spec.page_cells) * spec.page_cells;
+  if (spec.checkpoint_tokens % spec.page_cells != 0) {
+    return fail(Outcome::kInvalidArgument,
+                "checkpoints every " + std::to_string(spec.checkpoint_tokens) +
+                    " tokens are not at page boundaries",
+                {.wanted = spec.checkpoint_tokens, .limit = spec.page_cells});
+  }
+  if (spec.pass_tokens == 0) return fail(Outcome::kInvalidArgument, "a pass computes at least one token");
   std::unique_ptr<PageStore> store(new PageStore(spec));
   store->free_frames_.reserve(spec.frames);
   for (std::uint32_t frame = spec.frames; frame-- > 0;) store->free_frames_.push_back(FrameId{frame});
   for (const GroupSpec& group : spec.groups) {
-    KVASIR_ASSIGN(GroupCells cells, GroupCells::create(group, spec.page_cells, spec.frames / group.layers));
+    const std::uint32_t cells_of_page = group.kind == GroupKind::kRecurrent ? 1 : spec.page_cells;
+    KVASIR_ASSIGN(GroupCells cells, GroupCells::create(group, cells_of_page, spec.frames / group.layers));
     store->groups_.push_back(std::move(cells));
+    store->only_full_ = store->only_full_ && group.kind == GroupKind::kFull;
   }
   return store;
 }
@@ -61,43 +87,88 @@ Result<TableId> PageStore::open() {
   });
 }
 
-void PageStore::close(TableId table) noexcept {
+Outcome PageStore::close(TableId table) noexcept {
   Table& closing = entry(table);
+  if (closing.busy) return Outcome::kBusy;
   for (std::size_t group = 0; group < groups_.size(); ++group) {
     release(group, closing.cells[group].runs(), Holder::kFirm);
     closing.cells[group].clear();
   }
+  drop_checkpoints_above(closing, 0);
   promised_ -= closing.promised;
   std::vector<PageTable> emptied = std::move(closing.cells);
+  std::vector<CheckpointId> none = std::move(closing.checkpoints);
   closing = Table{};
   closing.cells = std::move(emptied);
+  closing.checkpoints = std::move(none);
   closed_.push_back(table);
+  return Outcome::kDone;
 }
 
 Result<TableId> PageStore::fork(TableId table) {
   KVASIR_ASSIGN(const TableId child, open());
+  Table& copy = entry(child);
+  const Table& parent = entry(table);
   try {
-    entry(child).cells = entry(table).cells;
+    copy.cells = parent.cells;
+    copy.checkpoints.reserve(parent.checkpoints.size());
   } catch (const std::bad_alloc&) {
-    for (PageTable& cells : entry(child).cells) cells.clear();
-    close(child);
+    for (PageTable& cells : copy.cells) cells.clear();
+    static_cast<void>(close(child));
     return fail(Outcome::kOutOfMemory, "out of memory");
   }
-  entry(child).length = entry(table).length;
-  entry(child).first_dirty = entry(table).first_dirty;
-  entry(child).remembered = entry(table).remembered;
+  copy.checkpoints = parent.checkpoints;
+  copy.floors = parent.floors;
+  copy.length = parent.length;
+  copy.behind = parent.behind;
+  copy.first_dirty = parent.first_dirty;
+  copy.remembered = parent.remembered;
+  copy.encoded = parent.encoded;
+  for (const CheckpointId id : copy.checkpoints) own_checkpoint(id);
   for (std::size_t group = 0; group < groups_.size(); ++group) {
-    hold(group, entry(child).cells[group].runs(), Holder::kFirm);
+    hold(group, copy.cells[group].runs(), Holder::kFirm);
   }
-  return child;
+  // Where only full groups are, no promise counts on what the parent gives back.
+  if (only_full_ || promises_fit()) return child;
+  static_cast<void>(close(child));
+  return fail(Outcome::kNoSpace,
+              "what is promised to the conversation counts on cells that a fork would keep; a larger pool helps",
+              {.setting = "--pool"});
 }
 
-std::int64_t PageStore::next_position(TableId table) const noexcept {
-  const PageTable& cells = entry(table).cells.front();
-  if (cells.empty()) return 0;
-  const Run& last = cells.runs().back();
-  return static_cast<std::int64_t>(groups_.front().position(last.page, last.cell + last.count - 1)) +
-         last.shift + 1;
+std::optional<PageId> PageStore::state(TableId table, std::size_t group) const noexcept {
+  const std::span<const Run> runs = entry(table).cells[group].runs();
+  if (runs.empty()) return std::nullopt;
+  return runs.front().page;
+}
+
+std::uint64_t PageStore::first_visible(TableId table, std::size_t group,
+                                       std::uint64_t ordinal) const noexcept {
+  const std::uint64_t width = spec_.groups[group].width;
+  return std::max(floor(table, group), ordinal + 1 - std::min(ordinal + 1, width));
+}
+
+// Gives back the cells of windows below the release line.
+void PageStore::release_passed(Table& table) noexcept {
+  for (std::size_t group = 0; group < groups_.size(); ++group) {
+    if (kind(group) != GroupKind::kWindow) continue;
+    const std::uint64_t kept = std::min(table.length, kept_behind(group));
+    table.cells[group].drop_below(table.length - kept, [&](const Run& run) {
+      release(group, run.page, {run.cell, run.count}, Holder::kFirm);
+    });
+  }
+}
+
+std::int64_t PageStore::next_position(TableId id) const noexcept {
+  const Table& table = entry(id);
+  for (std::size_t group = 0; group < groups_.size(); ++group) {
+    if (kind(group) == GroupKind::kRecurrent || kind(group) == GroupKind::kCross) continue;
+    if (table.length == 0) return 0;
+    const Run& last = table.cells[group].runs().back();
+    return static_cast<std::int64_t>(groups_[group].position(last.page, last.cell + last.count - 1)) +
+           last.shift + 1;
+  }
+  return static_cast<std::int64_t>(table.length);  // nothing moves where there are states alone
 }
 
 void PageStore::release(std::size_t group, PageId page, CellRange cells, Holder holder) noexcept {

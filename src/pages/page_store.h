@@ -1,19 +1,36 @@
-// Who holds which cells: page tables, the frames that all groups share, tickets, edits, and the prefix index.
+// Who holds which cells and states: page tables, the frames that all groups share, tickets, edits, rewinds,
+// and the prefix index.
 //
 // A ticket is one atomic step. begin() computes the need over every group and reserves all of it, or answers
 // kNoSpace with the exact shortage having changed nothing. commit() installs the new cells and cannot fail; a
 // ticket destroyed without commit gives everything back. An edit is a ticket of the same kind over one
 // conversation's spans.
 //
+// A window group of width W keeps a conversation's cells from its release line on, which follows the length
+// W + R behind (R = kReleaseSlack) and moves back in a rewind to a checkpoint alone. A token sees, of the cells
+// before it, those less than W behind by ordinal and by position, from the conversation's floor on: at first
+// 0, raised to length - W by each edit that moves or removes what is not the end, and carried along by it.
+//
+// A recurrent group keeps one state for each conversation, at its length; none stands for the state before
+// any token. A state is a page of one cell: it is held, shared and evicted as cells are.
+//
+// A conversation is behind where a rewind, or a step accepted in part, has ended at an earlier moment than was
+// asked for. Its next tokens are those that it is behind by; their room is promised to it. Until it has caught
+// up only open tickets, begin(), promise(), rewind(), fork() and close() are for it.
+//
 // Invariants (docs/invariants.md)
 //   S1  Free frames and the frames of used pages are all frames, each once.
-//   S2  A table's spans are in order of ordinals and cover [0, length) without a gap, the same length in
-//       every group.
+//   S2  A table's spans are in order of ordinals and cover [start, length) without a gap: the start is 0 in a
+//       full group and the release line in a window group, the length the same in all of them.
 //   S3  A cell's firm holders are the tables whose spans contain it and the open tickets that reserved it;
-//       its soft holders are the blocks of the index and an open compaction that copies it.
+//       its soft holders are the blocks of the index, the checkpoints, and an open compaction that copies it.
 //   S4  A ticket's cells belong to it alone until commit.
 //   S5  commit() and the end of a ticket allocate nothing and cannot fail.
 //   S6  What is promised fits: frames for all promised cells are free or evictable.
+//   S7  In a window group of width W the release line is at least length - W - R and at most
+//       max(length - W, floor), or 0.
+//   S8  In a recurrent group a conversation has a state of its length, or at length 0 none.
+//   S9  A conversation is in at most one open ticket.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +41,8 @@
 
 #include "kvasir/result.h"
 #include "kvasir/token.h"
+#include "pages/checkpoints.h"
+#include "pages/encode.h"
 #include "pages/group_cells.h"
 #include "pages/page_table.h"
 #include "pages/prefix_index.h"
@@ -41,18 +60,19 @@ struct SpaceReport {
   std::uint64_t frames = 0;    // of the arena
   std::uint64_t frames_free = 0;
   std::uint64_t held_cells = 0;       // over all groups
-  std::uint64_t evictable_cells = 0;  // of them held by the index or an open compaction alone
+  std::uint64_t evictable_cells = 0;  // of them held by the index, checkpoints or an open compaction alone
   std::uint64_t hole_cells = 0;       // free cells of used pages
+  std::uint64_t checkpoints = 0;      // kept
   double fragmentation =
       0;  // 0: every conversation lies in as few spans as its length allows; towards 1: in many
 };
 
-// What one conversation holds, in cells over all groups.
+// What one conversation holds, in cells over all groups; a state is one cell.
 struct Holdings {
   std::uint64_t own = 0;     // of which it is the only firm holder
   std::uint64_t shared = 0;  // with others
   std::uint64_t spans = 0;
-  std::uint64_t promised = 0;  // tokens
+  std::uint64_t promised = 0;  // tokens, those it is behind by included
 };
 
 // Not thread-safe: its owner serializes every call, also those on its tickets.
@@ -67,58 +87,108 @@ class PageStore {
   // A new conversation that holds nothing. kOutOfMemory.
   [[nodiscard]] Result<TableId> open();
 
-  // Gives all of a conversation's cells back and ends its id. It must be in no open ticket.
-  void close(TableId table) noexcept;
+  // Gives all of a conversation's cells back and ends its id. kDone, or kBusy while a ticket is open for it,
+  // with nothing changed.
+  Outcome close(TableId table) noexcept;
 
-  // A new conversation that shares every committed cell of `table`: counts are raised, nothing is copied.
-  // kOutOfMemory.
+  // A new conversation that shares every committed cell of `table`, its states and checkpoints: counts are
+  // raised, nothing is copied. It is behind as its parent is, but nothing is promised to it. kNoSpace where
+  // what is promised to the parent counts on cells that only the parent holds; kOutOfMemory.
   [[nodiscard]] Result<TableId> fork(TableId table);
 
-  // Reserves all that `plan` needs, evicting from the index as much as that takes. kNoSpace names what is
-  // wanted and available, in tokens; kInvalidArgument for a table that is not open or named twice, a count of
-  // 0, or a position beyond kPositionMax; kOutOfMemory. On error nothing has changed but, for kOutOfMemory,
-  // what the index holds.
+  // Reserves all that `plan` needs, evicting as much as that takes. kNoSpace names what is wanted and
+  // available, in cells of the group that needs most: tokens, where there is a full group. kInvalidArgument
+  // for a table that is not open or named twice, a count of 0 or below the fewest accepted, or a position
+  // beyond kPositionMax; kBusy for one in another open ticket; kOutOfMemory. On error nothing has changed
+  // but, for kOutOfMemory, what the index and checkpoints hold.
   [[nodiscard]] Result<Ticket> begin(std::span<const Growth> plan);
 
   // Plans an edit: the operations apply one after another to the conversation as the one before left it, all
   // at once at commit. kInvalidArgument for a range outside the conversation, a divisor of 0, or a position
-  // that would leave [0, kPositionMax]; kNoSpace where keys must be rewritten and there is no room;
-  // kOutOfMemory.
+  // that would leave [0, kPositionMax]; kNoSpace where keys must be rewritten and there is no room, or where
+  // what is promised needs more afterwards; kUnsupported where positions or tokens would move that cannot in
+  // this store; kWrongState while the conversation is behind, and for the removal of an end that only
+  // rewind() can do; kBusy while a ticket is open for it; kOutOfMemory. On error nothing has changed.
   [[nodiscard]] Result<EditTicket> begin_edit(TableId table, std::span<const EditOperation> operations);
 
-  // Lets two committed cells of a conversation change places in the pool, in every group; all who hold them
-  // follow. Answers the exchanges of bytes that the caller must do before anything else. kInvalidArgument for
-  // an ordinal outside the conversation, kBusy while a ticket is open, kOutOfMemory; with nothing changed.
+  // Reserves `count` cells in every cross-attention group for an encoder's output, which takes the place of
+  // what there was. kWrongState while the conversation has tokens, which were computed from what there was;
+  // kUnsupported without such a group; else as begin().
+  [[nodiscard]] Result<EncodeTicket> begin_encode(TableId table, std::uint64_t count);
+
+  // Ends a conversation at `length` tokens, of those it has and those it is behind by. Where all that the
+  // next token needs is still held, nothing more happens; else the nearest checkpoint before is restored, the
+  // cells from there on go back in every group, and their room is promised to the conversation. Answers how
+  // many tokens it is behind by then: they must be computed again. kInvalidArgument for more than there are,
+  // kBusy while a ticket is open for it, kNoSpace where what goes back is shared and there is no room to
+  // compute it again, kOutOfMemory; with nothing changed.
+  [[nodiscard]] Result<std::uint64_t> rewind(TableId table, std::uint64_t length);
+
+  // What rewind() would answer, if it succeeds.
+  [[nodiscard]] std::uint64_t rewind_cost(TableId table, std::uint64_t length) const noexcept;
+
+  // Lets two committed cells of a conversation change places in the pool, in every group that holds both; all
+  // who hold them follow. Answers the exchanges of bytes that the caller must do before anything else.
+  // kInvalidArgument for an ordinal outside the conversation, kWrongState while it is behind, kBusy while a
+  // ticket is open, kOutOfMemory; with nothing changed.
   [[nodiscard]] Result<std::vector<SwapCells>> swap(TableId table, std::uint64_t a, std::uint64_t b);
 
-  // Promises that `count` more tokens of this conversation will fit, in place of what was promised before.
-  // kNoSpace as begin(). Its own growth uses the promise up: that of a ticket from begin() on, and what is
-  // not accepted in the end is promised again.
+  // Promises that `count` more tokens of this conversation will fit, beyond those it is behind by, in place of
+  // what was promised before: computed in steps of at most StoreSpec::pass_tokens, between which a window
+  // group gives back what it has passed. kNoSpace as begin(). Its own growth uses the promise up: that of a
+  // ticket from begin() on, and what is not accepted in the end is promised again.
   [[nodiscard]] Status promise(TableId table, std::uint64_t count);
 
   // Whether `count` more tokens of a conversation fit now: what is promised to others stays so.
   [[nodiscard]] bool fits(TableId table, std::uint64_t count) const noexcept;
 
-  // Enters all complete blocks of a conversation's clean cells into the index. `tokens` are all its committed
-  // ones. Where memory is short some stay out.
-  void remember(TableId id, std::span<const Token> tokens, std::uint64_t salt) noexcept;
+  // Enters all complete blocks of a conversation's clean cells into the index, each with what its groups still
+  // hold of it. `tokens` are all its committed ones. Where memory is short some stay out.
+  void remember(TableId table, std::span<const Token> tokens, std::uint64_t salt) noexcept;
 
-  // Gives an empty conversation the longest beginning of `tokens` that the index holds, at most `limit`
-  // tokens; answers how many. What this turns from evictable into held must fit, else fewer. kOutOfMemory,
-  // with nothing changed.
-  [[nodiscard]] Result<std::uint64_t> adopt(TableId id, std::span<const Token> tokens, std::uint64_t limit,
+  // Gives an empty conversation the longest beginning of `tokens` that the index can serve in every group, at
+  // most `limit` tokens: a window group needs the cells that the next token sees, a recurrent one the state at
+  // its end. Answers how many. What this turns from evictable into held must fit, else fewer. kWrongState for
+  // a conversation that is not empty or is behind, kBusy while a ticket is open for it, kOutOfMemory; with
+  // nothing changed.
+  [[nodiscard]] Result<std::uint64_t> adopt(TableId table, std::span<const Token> tokens, std::uint64_t limit,
                                             std::uint64_t salt);
 
-  // Empties the index.
+  // Empties the index; checkpoints stay.
   void forget() noexcept;
 
-  // Cells that a conversation holds.
+  // Tokens that a conversation holds, and those that must be computed again before others.
   [[nodiscard]] std::uint64_t length(TableId table) const noexcept { return entry(table).length; }
+  [[nodiscard]] std::uint64_t behind(TableId table) const noexcept { return entry(table).behind; }
 
   // Its spans in a group, in order of ordinals. Valid until the next call that is not const.
   [[nodiscard]] std::span<const Run> runs(TableId table, std::size_t group) const noexcept {
     return entry(table).cells[group].runs();
   }
+
+  // The state of a conversation in a recurrent group; none before its first token.
+  [[nodiscard]] std::optional<PageId> state(TableId table, std::size_t group) const noexcept;
+
+  // Of a window group: the ordinal from which on cells are held, the conversation's floor, and the first
+  // ordinal that the token `ordinal` sees, if its position is not further behind.
+  [[nodiscard]] std::uint64_t release_line(TableId table, std::size_t group) const noexcept {
+    return entry(table).cells[group].start();
+  }
+  [[nodiscard]] std::uint64_t floor(TableId table, std::size_t group) const noexcept {
+    return entry(table).floors[group];
+  }
+  [[nodiscard]] std::uint64_t first_visible(TableId table, std::size_t group,
+                                            std::uint64_t ordinal) const noexcept;
+
+  // The ordinals that a conversation can return to at no cost beside 0, ascending.
+  [[nodiscard]] std::size_t checkpoint_count(TableId table) const noexcept {
+    return entry(table).checkpoints.size();
+  }
+  [[nodiscard]] std::uint64_t checkpoint(TableId table, std::size_t index) const noexcept {
+    return checkpoints_.at(entry(table).checkpoints[index]).ordinal;
+  }
+  // Checkpoints given up for space since the store was made.
+  [[nodiscard]] std::uint64_t checkpoints_evicted() const noexcept { return checkpoints_evicted_; }
 
   // The logical position that the next token of a conversation gets.
   [[nodiscard]] std::int64_t next_position(TableId table) const noexcept;
@@ -143,6 +213,7 @@ class PageStore {
     return static_cast<std::uint32_t>(free_frames_.size());
   }
   [[nodiscard]] const GroupCells& group(std::size_t index) const noexcept { return groups_[index]; }
+  [[nodiscard]] const StoreSpec& spec() const noexcept { return spec_; }
 
   // Every invariant, for tests; while a ticket is open its cells have one holder more than S3 finds, so not
   // then. kInternal names the broken one, kOutOfMemory.
@@ -151,85 +222,160 @@ class PageStore {
  private:
   friend class Ticket;
   friend class EditTicket;
+  friend class EncodeTicket;
   friend class Compaction;
 
   static constexpr std::uint64_t kAllClean = UINT64_MAX;
 
   struct Table {
-    std::vector<PageTable> cells;  // [group]
+    std::vector<PageTable> cells;            // [group]
+    std::vector<CheckpointId> checkpoints;   // ascending ordinals
+    std::array<std::uint64_t, kGroupsMax> floors{};
     std::uint64_t length = 0;
-    std::uint64_t promised = 0;             // tokens
+    std::uint64_t behind = 0;               // tokens
+    std::uint64_t promised = 0;             // tokens, those it is behind by first
     std::uint64_t first_dirty = kAllClean;  // no cell from this ordinal on may enter the index
     std::uint64_t remembered = 0;           // tokens offered to the index
+    std::uint64_t encoded = 0;              // which encoder's output it attends to; 0: none
+    LineInTicket line;                      // of the open ticket of a step
+    bool busy = false;                      // in an open ticket of any kind
     bool open = false;
   };
 
   explicit PageStore(StoreSpec spec) : spec_(std::move(spec)) {}
-  [[nodiscard]] static Result<std::unique_ptr<PageStore>> make(const StoreSpec& spec);
+  [[nodiscard]] static Result<std::unique_ptr<PageStore>> make(StoreSpec spec);
   [[nodiscard]] const Table& entry(TableId table) const noexcept {
     return tables_[static_cast<std::size_t>(table)];
   }
   [[nodiscard]] Table& entry(TableId table) noexcept { return tables_[static_cast<std::size_t>(table)]; }
+  [[nodiscard]] GroupKind kind(std::size_t group) const noexcept { return spec_.groups[group].kind; }
+  [[nodiscard]] bool has(GroupKind kind) const noexcept;
+  // Cells of a window group that a conversation keeps behind its length.
+  [[nodiscard]] std::uint64_t kept_behind(std::size_t group) const noexcept {
+    return spec_.groups[group].width + kReleaseSlack;
+  }
+  [[nodiscard]] Status check_idle(TableId table) const;
   [[nodiscard]] Status check_plan(std::span<const Growth> plan) const;
   [[nodiscard]] Status check_positions(std::span<const Growth> plan) const;
 
-  // Cells to be taken in every group, and all that must fit: they and what is promised besides.
+  // Cells to be taken in each group, and all that must fit: they and what is promised besides.
   struct Demand {
-    std::uint64_t cells = 0;
-    std::uint64_t total = 0;
+    Need cells{};
+    Need total{};
   };
 
-  // Space: frames that `cells` more cells of every group need, holes used first; and those to be had.
-  [[nodiscard]] std::uint64_t frames_needed(std::uint64_t cells) const noexcept;
+  // What conversations need (need.cc).
+  [[nodiscard]] std::uint64_t cells_of_line(std::size_t group, const LineInTicket& line) const noexcept;
+  [[nodiscard]] std::uint64_t exclusive_below(std::size_t group, const PageTable& cells,
+                                              std::uint64_t ordinal) const noexcept;
+  [[nodiscard]] std::uint64_t window_need(std::size_t group, const PageTable& cells,
+                                          std::uint64_t tokens) const noexcept;
+  [[nodiscard]] std::uint64_t promise_need(const Table& table, const LineInTicket& line, std::size_t group,
+                                           std::uint64_t promised) const noexcept;
+  [[nodiscard]] Need promise_need(const Table& table, std::uint64_t promised) const noexcept;
+  [[nodiscard]] Need promised_need() const noexcept;
+  [[nodiscard]] Need promised_but(const Table& table) const noexcept;
+  [[nodiscard]] Need need_of_unit(std::uint64_t tokens) const noexcept;
+
+  // Space: frames that more cells of each group need, holes used first; and those to be had.
+  [[nodiscard]] std::uint64_t frames_needed(const Need& cells) const noexcept;
   [[nodiscard]] std::uint64_t frames_to_be_had() const noexcept;
+  [[nodiscard]] bool fit(const Need& beside, const Need& need) const noexcept;
   [[nodiscard]] bool promises_fit() const noexcept;
   [[nodiscard]] std::uint64_t pages_now(std::size_t group, std::uint64_t cells) const noexcept;
   [[nodiscard]] std::uint64_t pages_in_the_end(std::size_t group, std::uint64_t cells) const noexcept;
   [[nodiscard]] std::uint64_t frames_beyond_need(std::size_t group, const Demand& demand) const noexcept;
   [[nodiscard]] bool has_room_now(const Demand& demand) const noexcept;
-  [[nodiscard]] std::uint64_t promised_but(TableId table) const noexcept;
-  [[nodiscard]] std::uint64_t largest_fitting(std::uint64_t beside) const noexcept;
-  [[nodiscard]] std::uint64_t need_of(std::span<const Growth> plan) const noexcept;
-  [[nodiscard]] Status admit(std::uint64_t wanted, std::uint64_t beside) const;
+  template <class Fits>
+  [[nodiscard]] std::uint64_t largest(const Fits& fits) const noexcept;
+  [[nodiscard]] Status admit(const Need& need, const Need& beside) const;
   void make_room(const Demand& demand) noexcept;
   void drop_compaction_of(TableId table) noexcept;
-  void evict(PrefixIndex::BlockId block) noexcept;
 
   // The index.
+  [[nodiscard]] PrefixIndex::Origin origin_of(const Table& table, std::uint64_t salt) const noexcept {
+    return {salt, table.encoded};
+  }
   [[nodiscard]] std::vector<PrefixIndex::BlockId> known_blocks(std::span<const Token> tokens,
-                                                               std::uint64_t limit, std::uint64_t salt) const;
-  [[nodiscard]] bool hold_block(PrefixIndex::BlockId block) noexcept;
+                                                               std::uint64_t limit,
+                                                               const PrefixIndex::Origin& origin) const;
+  [[nodiscard]] PageTable cells_for_block(const Table& table, std::size_t group, std::uint64_t first) const;
+  void complete_block(PrefixIndex::BlockId block, const Table& table, std::uint64_t first);
+  [[nodiscard]] bool serve_tail(Table& table, std::span<const PrefixIndex::BlockId> blocks) noexcept;
+  void return_tail(Table& table) noexcept;
+  [[nodiscard]] std::size_t hold_beginning(Table& table,
+                                           std::span<const PrefixIndex::BlockId> blocks) noexcept;
 
-  // Taking and giving back.
+  // Eviction (eviction.cc).
+  void evict(PrefixIndex::BlockId block) noexcept;
+  void evict(CheckpointId id) noexcept;
+  [[nodiscard]] bool evict_one() noexcept;
+  [[nodiscard]] bool yields(const Checkpoint& checkpoint) const noexcept;
+  [[nodiscard]] std::optional<CheckpointId> oldest_checkpoint(bool yielding) const noexcept;
+
+  // Checkpoints (checkpoints.cc).
+  [[nodiscard]] std::vector<std::uint64_t> due_checkpoints(const Growth& growth) const;
+  void plan_checkpoints(Ticket& ticket, Demand& demand) const;
+  void reserve_states(Ticket& ticket, std::size_t line, std::size_t group);
+  void prepare_checkpoints(Ticket& ticket, std::size_t line);
+  void keep_checkpoint(Table& table, CheckpointId id) noexcept;
+  void own_checkpoint(CheckpointId id) noexcept;
+  void disown_checkpoint(CheckpointId id) noexcept;
+  void drop_checkpoints_above(Table& table, std::uint64_t ordinal) noexcept;
+
+  // Taking and giving back (reserve.cc).
+  [[nodiscard]] LineInTicket line_of(const Growth& growth) const noexcept;
+  [[nodiscard]] Demand demand_of(std::span<const Growth> plan, Need& others) const noexcept;
   void reserve(Ticket& ticket, const Demand& demand);
   void reserve_line(Ticket& ticket, std::size_t line, std::size_t group, std::uint64_t& fresh_pages);
   [[nodiscard]] std::uint64_t fresh_pages(std::size_t group, const Demand& demand) const noexcept;
   [[nodiscard]] Run take_some(std::size_t group, const Run* predecessor, std::uint64_t position,
                               std::uint64_t wanted, std::uint64_t& fresh_pages) noexcept;
+  [[nodiscard]] PageId open_page(std::size_t group) noexcept;
+  void take_all(std::size_t group, std::uint64_t count, std::vector<Run>& taken, Table& table,
+                std::uint64_t& fresh_pages);
   void release(std::size_t group, PageId page, CellRange cells, Holder holder) noexcept;
   void release(std::size_t group, std::span<const Run> runs, Holder holder) noexcept;
   void hold(std::size_t group, std::span<const Run> runs, Holder holder) noexcept;
   void give_frames_back(std::size_t group, PageId page) noexcept;
+  void release_passed(Table& table) noexcept;
 
-  [[nodiscard]] std::vector<std::int64_t> positions_of(TableId table) const;
-  [[nodiscard]] Result<std::uint64_t> check_edit(TableId table,
-                                                 std::span<const EditOperation> operations) const;
+  // Rewinds (rewind.cc).
+  struct Return;
+  [[nodiscard]] bool still_seen(std::size_t group, std::uint64_t length, std::uint64_t floor,
+                                std::uint64_t start) const noexcept;
+  [[nodiscard]] bool rewinds_freely(const Table& table, std::uint64_t length) const noexcept;
+  [[nodiscard]] std::optional<CheckpointId> nearest_checkpoint(const Table& table,
+                                                               std::uint64_t ordinal) const noexcept;
+  [[nodiscard]] Return plan_return(const Table& table, std::uint64_t length) const;
+  [[nodiscard]] Status perform_return(Table& table, Return& planned);
+
+  // Edits.
+  [[nodiscard]] std::vector<std::int64_t> positions_of(TableId table, std::uint64_t& from) const;
+  [[nodiscard]] Result<EditOutline> check_edit(TableId table,
+                                               std::span<const EditOperation> operations) const;
+  [[nodiscard]] Status check_operation(const EditOutline& outline, const EditOperation& operation) const;
+  void outline_operation(EditOutline& outline, const EditOperation& operation) const noexcept;
+  [[nodiscard]] Need promise_grows(const Table& table, std::span<const EditOperation> operations) const;
   void plan_operation(EditTicket& ticket, std::uint32_t group, const EditOperation& operation,
                       std::uint64_t& fresh_pages);
   void plan_divide(EditTicket& ticket, std::uint32_t group, const EditOperation& operation,
                    std::uint64_t& fresh_pages);
 
-  // Every list of spans that names cells of a group: tables and index blocks.
+  // Every list of spans that names cells of a group: tables, index blocks and checkpoints.
   template <class Visit>
   void visit_holders(std::size_t group, const Visit& visit) {
     for (Table& table : tables_) {
       if (table.open) visit(table.cells[group]);
     }
     for (const PrefixIndex::BlockId block : index_.blocks()) visit(index_.cells(block)[group]);
+    checkpoints_.visit([&](CheckpointId, Checkpoint& checkpoint) { visit(checkpoint.cells[group]); });
   }
 
   [[nodiscard]] Status check_invariants() const;
   [[nodiscard]] Status check_holders(std::size_t group) const;
+  [[nodiscard]] Status check_table(const Table& table, std::size_t group) const;
+  [[nodiscard]] Status check_checkpoints() const;
   [[nodiscard]] std::uint64_t count_spans(std::uint64_t& fewest) const noexcept;
 
   StoreSpec spec_;
@@ -238,7 +384,12 @@ class PageStore {
   std::vector<Table> tables_;
   std::vector<TableId> closed_;  // ids to use again
   PrefixIndex index_;
+  Checkpoints checkpoints_;
+  std::uint64_t checkpoints_evicted_ = 0;
+  std::uint64_t encodes_ = 0;         // encoder outputs so far
   std::uint64_t promised_ = 0;        // over all tables
+  Need edits_need_{};                 // what the promises of edited conversations will need more
+  bool only_full_ = true;             // no group of another kind
   Compaction* compaction_ = nullptr;  // an open one
   std::uint32_t emptied_group_ = 0;   // whose page a compaction emptied last
   std::uint32_t open_tickets_ = 0;    // of steps and edits: they hold cells that no table names yet

@@ -1,5 +1,6 @@
 // The invariants of a page store, recounted from nothing.
 
+#include <algorithm>
 #include <string>
 
 #include "base/try.h"
@@ -24,13 +25,13 @@ void count_cells(const PageTable& cells, std::uint32_t page_cells, std::vector<s
   for (const Run& run : cells.runs()) count_cells(run, page_cells, counts);
 }
 
-Status check_spans(const PageTable& cells, std::uint64_t length) {
-  std::uint64_t ordinal = 0;
+Status check_spans(const PageTable& cells, std::uint64_t start, std::uint64_t length) {
+  std::uint64_t ordinal = start;
   for (const Run& run : cells.runs()) {
     if (run.ordinal != ordinal || run.count == 0) return broken("S2: a gap in a page table");
     ordinal += run.count;
   }
-  if (ordinal != length) return broken("S2: a page table of another length");
+  if (cells.start() != start || ordinal != length) return broken("S2: a page table of another length");
   return {};
 }
 
@@ -65,32 +66,109 @@ Status PageStore::check_invariants() const {
   for (const Table& table : tables_) promised += table.promised;
   if (promised != promised_) return broken("S6: the promises are summed wrongly");
   if (!promises_fit()) return broken("S6: more is promised than fits");
+  return check_checkpoints();
+}
+
+// S2, S7 and S8 for one group of a table.
+Status PageStore::check_table(const Table& table, std::size_t group) const {
+  const PageTable& cells = table.cells[group];
+  const std::uint64_t length = table.length;
+  switch (kind(group)) {
+    case GroupKind::kFull:
+      return check_spans(cells, 0, length);
+    case GroupKind::kWindow: {
+      const std::uint64_t seen =
+          std::max(table.floors[group], length - std::min(length, spec_.groups[group].width));
+      if (cells.start() + kept_behind(group) < length || (cells.start() > 0 && cells.start() > seen))
+        return broken("S7: a release line of " + std::to_string(cells.start()) + " at length " +
+                      std::to_string(length));
+      return check_spans(cells, cells.start(), length);
+    }
+    case GroupKind::kRecurrent: {
+      if (cells.cells() != (length > 0 ? 1 : 0)) return broken("S8: a conversation without its state");
+      if (length == 0) return {};
+      const Run& state = cells.runs().front();
+      if (groups_[group].position(state.page, 0) != length) return broken("S8: a state of another length");
+      return {};
+    }
+    case GroupKind::kCross:
+      return check_spans(cells, 0, cells.length());
+  }
   return {};
 }
 
+Status PageStore::check_checkpoints() const {
+  std::vector<std::uint32_t> owners;
+  std::size_t owned = 0;
+  checkpoints_.visit([&](CheckpointId id, const Checkpoint&) {
+    owners.resize(std::max(owners.size(), static_cast<std::size_t>(id) + 1));
+    ++owned;
+  });
+  for (const Table& table : tables_) {
+    std::uint64_t before = 0;
+    for (const CheckpointId id : table.checkpoints) {
+      const Checkpoint& checkpoint = checkpoints_.at(id);
+      if (checkpoint.ordinal <= before || checkpoint.ordinal > table.length)
+        return broken("K1: a checkpoint at " + std::to_string(checkpoint.ordinal));
+      before = checkpoint.ordinal;
+      if (static_cast<std::size_t>(id) >= owners.size() || checkpoint.owners == 0)
+        return broken("K3: a conversation has a checkpoint that is gone");
+      ++owners[static_cast<std::size_t>(id)];
+    }
+  }
+  Status wrong;
+  checkpoints_.visit([&](CheckpointId id, const Checkpoint& checkpoint) {
+    if (owners[static_cast<std::size_t>(id)] != checkpoint.owners)
+      wrong = broken("K3: the owners of a checkpoint are counted wrongly");
+    for (std::size_t group = 0; group < groups_.size(); ++group) {
+      const PageTable& cells = checkpoint.cells[group];
+      const std::uint64_t floor = checkpoint.floors[group];
+      const std::uint64_t ordinal = checkpoint.ordinal;
+      if (kind(group) == GroupKind::kRecurrent &&
+          (cells.cells() != 1 || groups_[group].position(cells.runs().front().page, 0) != ordinal)) {
+        wrong = broken("K2: a checkpoint without its state");
+      }
+      if (kind(group) != GroupKind::kWindow) continue;
+      const std::uint64_t seen = std::max(floor, ordinal - std::min(ordinal, spec_.groups[group].width));
+      if (cells.length() != ordinal || (cells.start() > 0 && cells.start() > seen))
+        wrong = broken("K2: a checkpoint without its window");
+    }
+  });
+  // While no ticket is open none is prepared.
+  if (wrong && open_tickets_ == 0 && owned != checkpoints_.size())
+    return broken("K3: a checkpoint is left behind");
+  return wrong;
+}
+
 Status PageStore::check_holders(std::size_t group) const {
-  std::vector<std::uint32_t> firm(std::size_t{groups_[group].page_count()} * spec_.page_cells);
+  const std::uint32_t page_cells = groups_[group].page_cells();
+  std::vector<std::uint32_t> firm(std::size_t{groups_[group].page_count()} * page_cells);
   std::vector<std::uint32_t> soft(firm.size());
   for (const Table& table : tables_) {
     if (!table.open) continue;
-    KVASIR_TRY(check_spans(table.cells[group], table.length));
-    count_cells(table.cells[group], spec_.page_cells, firm);
+    KVASIR_TRY(check_table(table, group));
+    count_cells(table.cells[group], page_cells, firm);
   }
   for (const PrefixIndex::BlockId block : index_.blocks()) {
-    KVASIR_TRY(check_spans(index_.cells(block)[group], spec_.page_cells));
-    count_cells(index_.cells(block)[group], spec_.page_cells, soft);
+    const PageTable& cells = index_.cells(block)[group];
+    const bool may_lack = kind(group) != GroupKind::kFull;
+    if (!cells.empty() || !may_lack) KVASIR_TRY(check_spans(cells, 0, page_cells));
+    count_cells(cells, page_cells, soft);
   }
+  checkpoints_.visit([&](CheckpointId, const Checkpoint& checkpoint) {
+    count_cells(checkpoint.cells[group], page_cells, soft);
+  });
   if (compaction_ != nullptr) {
     for (const CopyCells& copy : compaction_->copies()) {
       if (copy.group != group) continue;
-      count_cells({.page = copy.from.page, .cell = copy.from.cell, .count = copy.count}, spec_.page_cells,
+      count_cells({.page = copy.from.page, .cell = copy.from.cell, .count = copy.count}, page_cells,
                   soft);
-      count_cells({.page = copy.to.page, .cell = copy.to.cell, .count = copy.count}, spec_.page_cells, soft);
+      count_cells({.page = copy.to.page, .cell = copy.to.cell, .count = copy.count}, page_cells, soft);
     }
   }
   for (std::size_t cell = 0; cell < firm.size(); ++cell) {
-    const PageId page{static_cast<std::uint32_t>(cell / spec_.page_cells)};
-    const auto in_page = static_cast<std::uint32_t>(cell % spec_.page_cells);
+    const PageId page{static_cast<std::uint32_t>(cell / page_cells)};
+    const auto in_page = static_cast<std::uint32_t>(cell % page_cells);
     if (soft[cell] != groups_[group].soft_holders(page, in_page) ||
         firm[cell] + soft[cell] != groups_[group].holders(page, in_page)) {
       return broken("S3: the holders of a cell of group " + std::to_string(group) + " are counted wrongly");

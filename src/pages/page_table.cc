@@ -45,6 +45,7 @@ void PageTable::remove(std::uint64_t first, std::uint64_t count, std::vector<Run
   const auto to = runs_.begin() + static_cast<std::ptrdiff_t>(end);
   removed.insert(removed.end(), from, to);
   runs_.erase(from, to);
+  start_ = carried(start_, first, count);
   rebuild();
 }
 
@@ -70,6 +71,20 @@ void PageTable::replace(std::uint64_t first, std::span<const Run> with, std::vec
   rebuild();
 }
 
+PageTable PageTable::part(std::uint64_t first, std::uint64_t end, std::uint64_t start) const {
+  PageTable part;
+  part.start_ = start;
+  for (Run run : runs_) {
+    const std::uint64_t begin = std::max(run.ordinal, first);
+    const std::uint64_t behind = std::min(run.end(), end);
+    if (begin >= behind) continue;
+    run.cell += static_cast<std::uint32_t>(begin - run.ordinal);
+    run.count = static_cast<std::uint32_t>(behind - begin);
+    part.append(run);
+  }
+  return part;
+}
+
 bool PageTable::names_any(CellAt from, std::uint32_t count) const noexcept {
   return std::ranges::any_of(runs_, [&](const Run& run) {
     return run.page == from.page && run.cell < from.cell + count && from.cell < run.cell + run.count;
@@ -78,6 +93,7 @@ bool PageTable::names_any(CellAt from, std::uint32_t count) const noexcept {
 
 PageTable PageTable::moved(CellAt from, CellAt to, std::uint32_t count) const {
   PageTable result;
+  result.start_ = start_;
   result.runs_.reserve(runs_.size() + 2);
   for (Run run : runs_) {
     const std::uint32_t first = std::max(run.cell, from.cell);
@@ -99,6 +115,7 @@ PageTable PageTable::moved(CellAt from, CellAt to, std::uint32_t count) const {
 
 PageTable PageTable::exchanged(CellAt a, CellAt b) const {
   PageTable result;
+  result.start_ = start_;
   for (const Run& run : runs_) {
     for (std::uint32_t cell = run.cell; cell < run.cell + run.count; ++cell) {
       CellAt at{run.page, cell};
@@ -115,6 +132,7 @@ PageTable PageTable::exchanged(CellAt a, CellAt b) const {
 
 std::size_t PageTable::split(std::uint64_t ordinal) {
   if (ordinal >= length()) return runs_.size();
+  if (ordinal <= start_) return 0;
   const auto index = static_cast<std::size_t>(&at(ordinal) - runs_.data());
   if (runs_[index].ordinal == ordinal) return index;
   Run right = runs_[index];
@@ -129,7 +147,7 @@ std::size_t PageTable::split(std::uint64_t ordinal) {
 
 void PageTable::rebuild() {
   std::size_t kept = 0;
-  std::uint64_t ordinal = 0;
+  std::uint64_t ordinal = start_;
   for (Run run : runs_) {
     run.ordinal = ordinal;
     ordinal += run.count;

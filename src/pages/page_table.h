@@ -1,6 +1,8 @@
 // One conversation's spans in one group, in order of ordinals: edits of the list alone, with no cell counted.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -9,14 +11,25 @@
 
 namespace kvasir::pages {
 
-// Always covers [0, length) without a gap, with no span that could be joined to its predecessor.
+// Where an ordinal lies once [first, first + count) are taken out; one of theirs, where they were.
+[[nodiscard]] constexpr std::uint64_t carried(std::uint64_t ordinal, std::uint64_t first,
+                                              std::uint64_t count) noexcept {
+  if (ordinal <= first) return ordinal;
+  return ordinal - std::min(ordinal - first, count);
+}
+
+// Always covers [start, length) without a gap, with no span that could be joined to its predecessor.
 class PageTable {
  public:
   [[nodiscard]] std::span<const Run> runs() const noexcept { return runs_; }
-  [[nodiscard]] std::uint64_t length() const noexcept { return runs_.empty() ? 0 : runs_.back().end(); }
+  [[nodiscard]] std::uint64_t start() const noexcept { return start_; }
+  [[nodiscard]] std::uint64_t length() const noexcept {
+    return runs_.empty() ? start_ : runs_.back().end();
+  }
+  [[nodiscard]] std::uint64_t cells() const noexcept { return length() - start_; }
   [[nodiscard]] bool empty() const noexcept { return runs_.empty(); }
 
-  // The span that holds an ordinal below length().
+  // The span that holds an ordinal of [start(), length()).
   [[nodiscard]] const Run& at(std::uint64_t ordinal) const noexcept;
   [[nodiscard]] CellAt cell_at(std::uint64_t ordinal) const noexcept;
 
@@ -26,14 +39,39 @@ class PageTable {
   // Adds cells behind the last; the run's ordinal is set here.
   void append(Run run);
 
+  // Where an empty table is to start.
+  void start_at(std::uint64_t ordinal) noexcept { start_ = ordinal; }
+
+  // Takes all cells below `ordinal`, which is at most length(), out: the table starts there. `visit` sees the
+  // spans. Allocates nothing.
+  template <class Visit>
+  void drop_below(std::uint64_t ordinal, const Visit& visit) noexcept {
+    if (ordinal <= start_) return;
+    std::size_t whole = 0;
+    while (whole < runs_.size() && runs_[whole].end() <= ordinal) visit(runs_[whole++]);
+    runs_.erase(runs_.begin(), runs_.begin() + static_cast<std::ptrdiff_t>(whole));
+    start_ = ordinal;
+    if (runs_.empty() || runs_.front().ordinal >= ordinal) return;
+    Run& first = runs_.front();
+    Run cut = first;
+    cut.count = static_cast<std::uint32_t>(ordinal - first.ordinal);
+    visit(cut);
+    first.cell += cut.count;
+    first.count -= cut.count;
+    first.ordinal = ordinal;
+  }
+
+  // The spans of [first, end), which are held, as a table that starts at `start`.
+  [[nodiscard]] PageTable part(std::uint64_t first, std::uint64_t end, std::uint64_t start) const;
+
   // Takes the ordinals [first, first + count) out and adds the spans that held them to `removed`; those
-  // behind move left.
+  // behind move left. Here and in shift() not all of them need be held.
   void remove(std::uint64_t first, std::uint64_t count, std::vector<Run>& removed);
 
   // Adds `delta` to the logical positions of [first, first + count).
   void shift(std::uint64_t first, std::uint64_t count, std::int64_t delta);
 
-  // Puts other cells in the place of [first, first + count): as many, with their own shifts. What they
+  // Puts other cells in the place of [first, first + count): as many, all held, with their own shifts. What they
   // replace is added to `replaced`.
   void replace(std::uint64_t first, std::span<const Run> with, std::vector<Run>& replaced);
 
@@ -46,16 +84,21 @@ class PageTable {
   // Whether a span holds one of the cells [from, from + count).
   [[nodiscard]] bool names_any(CellAt from, std::uint32_t count) const noexcept;
 
-  void clear() noexcept { runs_.clear(); }
+  void clear() noexcept {
+    runs_.clear();
+    start_ = 0;
+  }
 
   friend bool operator==(const PageTable&, const PageTable&) = default;
 
  private:
-  // The index of the span that begins at `ordinal`, split there if need be; runs_.size() at length().
+  // The index of the span that begins at `ordinal`, split there if need be; runs_.size() at length() and
+  // beyond, 0 below start().
   std::size_t split(std::uint64_t ordinal);
   void rebuild();  // renumbers and joins
 
   std::vector<Run> runs_;
+  std::uint64_t start_ = 0;
 };
 
 }  // namespace kvasir::pages

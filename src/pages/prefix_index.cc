@@ -15,21 +15,21 @@ std::uint64_t mix(std::uint64_t x) noexcept {
 
 }  // namespace
 
-std::uint64_t PrefixIndex::hash_of(BlockId parent, std::uint64_t salt,
+std::uint64_t PrefixIndex::hash_of(BlockId parent, const Origin& origin,
                                    std::span<const Token> tokens) const noexcept {
-  std::uint64_t hash = parent == kRoot ? mix(salt + 0x9E3779B97F4A7C15ULL) : blocks_[parent].hash;
+  std::uint64_t hash = parent == kRoot ? mix(mix(origin.salt + 0x9E3779B97F4A7C15ULL) + origin.encoded) : blocks_[parent].hash;
   for (const Token token : tokens)
     hash = mix(hash + static_cast<std::uint32_t>(token) + 0x9E3779B97F4A7C15ULL);
   return hash;
 }
 
-std::optional<PrefixIndex::BlockId> PrefixIndex::find(BlockId parent, std::uint64_t salt,
+std::optional<PrefixIndex::BlockId> PrefixIndex::find(BlockId parent, const Origin& origin,
                                                       std::span<const Token> tokens) const noexcept {
-  const auto found = by_hash_.find(hash_of(parent, salt, tokens));
+  const auto found = by_hash_.find(hash_of(parent, origin, tokens));
   if (found == by_hash_.end()) return std::nullopt;
   for (BlockId id = found->second; id != kRoot; id = blocks_[id].same_hash) {
     const Block& block = blocks_[id];
-    if (block.parent == parent && (parent != kRoot || block.salt == salt) &&
+    if (block.parent == parent && (parent != kRoot || block.origin == origin) &&
         std::ranges::equal(block.tokens, tokens)) {
       return id;
     }
@@ -37,7 +37,7 @@ std::optional<PrefixIndex::BlockId> PrefixIndex::find(BlockId parent, std::uint6
   return std::nullopt;
 }
 
-PrefixIndex::BlockId PrefixIndex::insert(BlockId parent, std::uint64_t salt, std::span<const Token> tokens,
+PrefixIndex::BlockId PrefixIndex::insert(BlockId parent, const Origin& origin, std::span<const Token> tokens,
                                          std::vector<PageTable> cells) {
   std::vector<Token> copy(tokens.begin(), tokens.end());
   if (unused_.empty()) {
@@ -45,13 +45,13 @@ PrefixIndex::BlockId PrefixIndex::insert(BlockId parent, std::uint64_t salt, std
     blocks_.emplace_back();
     unused_.push_back(static_cast<BlockId>(blocks_.size() - 1));
   }
-  const std::uint64_t hash = hash_of(parent, salt, tokens);
+  const std::uint64_t hash = hash_of(parent, origin, tokens);
   BlockId& first_of_hash = by_hash_.try_emplace(hash, kRoot).first->second;
   const BlockId id = unused_.back();
   unused_.pop_back();
   Block& block = blocks_[id];
   block = Block{.parent = parent,
-                .salt = salt,
+                .origin = origin,
                 .hash = hash,
                 .tokens = std::move(copy),
                 .cells = std::move(cells),
@@ -69,6 +69,7 @@ void PrefixIndex::touch(BlockId block) noexcept {
   for (BlockId id = block; id != kRoot; id = blocks_[id].parent) {
     unlink(id);
     link_newest(id);
+    blocks_[id].used_at = tick();
   }
 }
 

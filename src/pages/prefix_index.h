@@ -35,17 +35,29 @@ class PrefixIndex {
   using BlockId = std::uint32_t;
   static constexpr BlockId kRoot = UINT32_MAX;  // the empty beginning
 
-  // The block of `tokens` behind `parent`, if it is known. `salt` counts behind the root alone.
-  [[nodiscard]] std::optional<BlockId> find(BlockId parent, std::uint64_t salt,
+  // What a beginning depends on beside its tokens.
+  struct Origin {
+    std::uint64_t salt = 0;
+    std::uint64_t encoded = 0;  // the encoder's output that it attends to
+
+    friend bool operator==(const Origin&, const Origin&) = default;
+  };
+
+  // The block of `tokens` behind `parent`, if it is known. `origin` counts behind the root alone.
+  [[nodiscard]] std::optional<BlockId> find(BlockId parent, const Origin& origin,
                                             std::span<const Token> tokens) const noexcept;
 
-  // Adds a block that find() does not know, with its cells in each group. Throws std::bad_alloc, having
-  // changed nothing.
-  BlockId insert(BlockId parent, std::uint64_t salt, std::span<const Token> tokens,
+  // Adds a block that find() does not know, with its cells in each group: of a recurrent group the state at
+  // its end; none where the group has nothing of it. Throws std::bad_alloc, having changed nothing.
+  BlockId insert(BlockId parent, const Origin& origin, std::span<const Token> tokens,
                  std::vector<PageTable> cells);
 
   // Marks the block and all before it as just used (I2).
   void touch(BlockId block) noexcept;
+
+  // The time of a use: greater than that of every one before, whatever was used.
+  [[nodiscard]] std::uint64_t tick() noexcept { return ++clock_; }
+  [[nodiscard]] std::uint64_t used(BlockId block) const noexcept { return blocks_[block].used_at; }
 
   // The least recently used block; nothing where the index is empty.
   [[nodiscard]] std::optional<BlockId> oldest() const noexcept;
@@ -68,8 +80,9 @@ class PrefixIndex {
   struct Block {
     BlockId parent = kRoot;
     std::uint32_t children = 0;
-    std::uint64_t salt = 0;
+    Origin origin;
     std::uint64_t hash = 0;
+    std::uint64_t used_at = 0;
     std::vector<Token> tokens;
     std::vector<PageTable> cells;  // [group]
     BlockId newer = kRoot;
@@ -78,7 +91,7 @@ class PrefixIndex {
     bool used = false;
   };
 
-  [[nodiscard]] std::uint64_t hash_of(BlockId parent, std::uint64_t salt,
+  [[nodiscard]] std::uint64_t hash_of(BlockId parent, const Origin& origin,
                                       std::span<const Token> tokens) const noexcept;
   void link_newest(BlockId id) noexcept;
   void unlink(BlockId id) noexcept;
@@ -89,6 +102,7 @@ class PrefixIndex {
   BlockId newest_ = kRoot;
   BlockId oldest_ = kRoot;
   std::size_t size_ = 0;
+  std::uint64_t clock_ = 0;
   PrefixCounters counters_;
 };
 

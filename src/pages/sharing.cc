@@ -4,46 +4,32 @@
 #include <new>
 #include <utility>
 
+#include "base/try.h"
 #include "base/within_memory.h"
 #include "pages/page_store.h"
 
 namespace kvasir::pages {
-namespace {
-
-// The spans of [first, first + count), their ordinals counted from 0.
-PageTable part_of(const PageTable& table, std::uint64_t first, std::uint64_t count) {
-  PageTable part;
-  for (Run run : table.runs()) {
-    const std::uint64_t begin = std::max(run.ordinal, first);
-    const std::uint64_t end = std::min(run.end(), first + count);
-    if (begin >= end) continue;
-    run.cell += static_cast<std::uint32_t>(begin - run.ordinal);
-    run.count = static_cast<std::uint32_t>(end - begin);
-    part.append(run);
-  }
-  return part;
-}
-
-}  // namespace
-
 void PageStore::remember(TableId id, std::span<const Token> tokens, std::uint64_t salt) noexcept {
   Table& table = entry(id);
   const std::uint64_t block = spec_.page_cells;
   const std::uint64_t clean = std::min({table.length, table.first_dirty, std::uint64_t{tokens.size()}});
   if (clean / block <= table.remembered / block) return;
   table.remembered = clean;
+  const PrefixIndex::Origin origin = origin_of(table, salt);
   PrefixIndex::BlockId parent = PrefixIndex::kRoot;
   try {
     for (std::uint64_t first = 0; first + block <= clean; first += block) {
       const std::span<const Token> ids = tokens.subspan(first, block);
-      if (const auto known = index_.find(parent, salt, ids)) {
+      if (const auto known = index_.find(parent, origin, ids)) {
         parent = *known;
+        if (!only_full_) complete_block(parent, table, first);
         continue;
       }
       std::vector<PageTable> cells;
-      cells.reserve(table.cells.size());
-      for (const PageTable& of_group : table.cells) cells.push_back(part_of(of_group, first, block));
-      parent = index_.insert(parent, salt, ids, std::move(cells));
+      for (std::size_t group = 0; group < groups_.size(); ++group) {
+        cells.push_back(cells_for_block(table, group, first));
+      }
+      parent = index_.insert(parent, origin, ids, std::move(cells));
       for (std::size_t group = 0; group < groups_.size(); ++group) {
         hold(group, index_.cells(parent)[group].runs(), Holder::kSoft);
       }
@@ -53,14 +39,47 @@ void PageStore::remember(TableId id, std::span<const Token> tokens, std::uint64_
   }
 }
 
+// What a conversation has of the block at `first` in a group: its cells, where all are held, or a state of its
+// end; nothing else.
+PageTable PageStore::cells_for_block(const Table& table, std::size_t group, std::uint64_t first) const {
+  const std::uint64_t end = first + spec_.page_cells;
+  const PageTable& cells = table.cells[group];
+  switch (kind(group)) {
+    case GroupKind::kFull:
+      return cells.part(first, end, 0);
+    case GroupKind::kWindow:
+      return cells.start() <= first ? cells.part(first, end, 0) : PageTable();
+    case GroupKind::kRecurrent: {
+      if (table.length == end) return cells;
+      const auto checkpoint = nearest_checkpoint(table, end);
+      if (checkpoint && checkpoints_.at(*checkpoint).ordinal == end)
+        return checkpoints_.at(*checkpoint).cells[group];
+      break;
+    }
+    case GroupKind::kCross:
+      break;
+  }
+  return {};
+}
+
+// Adds to a known block what it lacks and a conversation has.
+void PageStore::complete_block(PrefixIndex::BlockId block, const Table& table, std::uint64_t first) {
+  for (std::size_t group = 0; group < groups_.size(); ++group) {
+    PageTable& known = index_.cells(block)[group];
+    if (!known.empty()) continue;
+    known = cells_for_block(table, group, first);
+    hold(group, known.runs(), Holder::kSoft);
+  }
+}
+
 // The blocks of the longest known beginning of `tokens`, at most `limit` of them.
 std::vector<PrefixIndex::BlockId> PageStore::known_blocks(std::span<const Token> tokens, std::uint64_t limit,
-                                                          std::uint64_t salt) const {
+                                                          const PrefixIndex::Origin& origin) const {
   std::vector<PrefixIndex::BlockId> blocks;
   const std::uint64_t block = spec_.page_cells;
   PrefixIndex::BlockId parent = PrefixIndex::kRoot;
   for (std::uint64_t end = block; end <= std::min<std::uint64_t>(limit, tokens.size()); end += block) {
-    const auto known = index_.find(parent, salt, tokens.subspan(end - block, block));
+    const auto known = index_.find(parent, origin, tokens.subspan(end - block, block));
     if (!known) break;
     blocks.push_back(*known);
     parent = *known;
@@ -68,38 +87,91 @@ std::vector<PrefixIndex::BlockId> PageStore::known_blocks(std::span<const Token>
   return blocks;
 }
 
-// Holds a block's cells if all that is promised still fits when they can no longer be evicted (S6).
-bool PageStore::hold_block(PrefixIndex::BlockId block) noexcept {
-  const std::span<const PageTable> shared = index_.cells(block);
-  for (std::size_t group = 0; group < groups_.size(); ++group)
-    hold(group, shared[group].runs(), Holder::kFirm);
-  if (promises_fit()) return true;
-  for (std::size_t group = 0; group < groups_.size(); ++group)
-    release(group, shared[group].runs(), Holder::kFirm);
-  return false;
+// Gives an empty conversation what a beginning of these blocks needs in windows and recurrent groups: the
+// cells that the next token sees, more up to what is kept where the index has it, and the state at the end.
+// False where the index has less; the conversation is empty then.
+bool PageStore::serve_tail(Table& table, std::span<const PrefixIndex::BlockId> blocks) noexcept {
+  const std::uint64_t end = blocks.size() * spec_.page_cells;
+  for (std::size_t group = 0; group < groups_.size(); ++group) {
+    PageTable& cells = table.cells[group];
+    if (kind(group) == GroupKind::kRecurrent) {
+      const PageTable& state = index_.cells(blocks.back())[group];
+      if (state.empty()) return return_tail(table), false;
+      cells.append(state.runs().front());
+      hold(group, cells.runs(), Holder::kFirm);
+    } else if (kind(group) == GroupKind::kWindow) {
+      const std::uint64_t kept = end - std::min(end, kept_behind(group));
+      std::size_t first = blocks.size();
+      while (first > 0 && first * spec_.page_cells > kept && !index_.cells(blocks[first - 1])[group].empty()) {
+        --first;
+      }
+      if (first * spec_.page_cells > end - std::min(end, spec_.groups[group].width))
+        return return_tail(table), false;
+      cells.start_at(first * spec_.page_cells);
+      for (const PrefixIndex::BlockId block : blocks.subspan(first)) {
+        for (const Run& run : index_.cells(block)[group].runs()) cells.append(run);
+      }
+      cells.drop_below(kept, [](const Run&) {});
+      hold(group, cells.runs(), Holder::kFirm);
+    }
+  }
+  return true;
+}
+
+void PageStore::return_tail(Table& table) noexcept {
+  for (std::size_t group = 0; group < groups_.size(); ++group) {
+    if (kind(group) == GroupKind::kFull || kind(group) == GroupKind::kCross) continue;
+    release(group, table.cells[group].runs(), Holder::kFirm);
+    table.cells[group].clear();
+  }
+}
+
+// Lets an empty conversation hold the longest beginning of these blocks that every group can serve and beside
+// which all that is promised still fits, its cells being evictable no longer (S6). Answers how many blocks.
+std::size_t PageStore::hold_beginning(Table& table, std::span<const PrefixIndex::BlockId> blocks) noexcept {
+  const auto each_full = [&](PrefixIndex::BlockId block, const auto& perform) {
+    for (std::size_t group = 0; group < groups_.size(); ++group) {
+      if (kind(group) == GroupKind::kFull) perform(group, index_.cells(block)[group].runs());
+    }
+  };
+  for (const PrefixIndex::BlockId block : blocks) {
+    each_full(block, [&](std::size_t group, std::span<const Run> runs) { hold(group, runs, Holder::kFirm); });
+  }
+  std::size_t count = blocks.size();
+  while (count > 0) {
+    if (serve_tail(table, blocks.first(count))) {
+      if (promises_fit()) break;
+      return_tail(table);
+    }
+    --count;
+    each_full(blocks[count],
+              [&](std::size_t group, std::span<const Run> runs) { release(group, runs, Holder::kFirm); });
+  }
+  for (const PrefixIndex::BlockId block : blocks.first(count)) {
+    each_full(block, [&](std::size_t group, std::span<const Run> runs) {
+      for (const Run& run : runs) table.cells[group].append(run);
+    });
+  }
+  return count;
 }
 
 Result<std::uint64_t> PageStore::adopt(TableId id, std::span<const Token> tokens, std::uint64_t limit,
                                        std::uint64_t salt) {
   return base::within_memory([&]() -> Result<std::uint64_t> {
     Table& table = entry(id);
-    if (table.length != 0)
+    KVASIR_TRY(check_idle(id));
+    if (table.length + table.behind != 0)
       return fail(Outcome::kWrongState, "only an empty conversation can take a shared beginning");
-    const std::vector<PrefixIndex::BlockId> blocks = known_blocks(tokens, limit, salt);
+    const std::vector<PrefixIndex::BlockId> blocks = known_blocks(tokens, limit, origin_of(table, salt));
     // Places for all spans first, so that nothing fails with cells held.
     for (std::size_t group = 0; group < groups_.size(); ++group) {
+      if (kind(group) == GroupKind::kCross) continue;
       std::size_t spans = 0;
       for (const PrefixIndex::BlockId block : blocks) spans += index_.cells(block)[group].runs().size();
       table.cells[group].reserve(spans);
     }
     ++index_.counters().lookups;
-    std::size_t taken = 0;
-    while (taken < blocks.size() && hold_block(blocks[taken])) {
-      for (std::size_t group = 0; group < groups_.size(); ++group) {
-        for (const Run& run : index_.cells(blocks[taken])[group].runs()) table.cells[group].append(run);
-      }
-      ++taken;
-    }
+    const std::size_t taken = hold_beginning(table, blocks);
     if (taken == 0) return 0;
     table.length = taken * spec_.page_cells;
     table.remembered = table.length;

@@ -3,210 +3,241 @@
 #include "pages/ticket.h"
 
 #include <algorithm>
-#include <array>
-#include <string>
 #include <utility>
 
-#include "base/try.h"
-#include "base/within_memory.h"
 #include "pages/page_store.h"
 
 namespace kvasir::pages {
 namespace {
 
-constexpr std::uint32_t kLayersMax = 4096;
+// Visits the cells of a ring as the last tokens before `end`, as many as it has: token i of the line lies in
+// the cell i modulo their number. The ring's own ordinals are those of the first round.
+template <class Visit>
+void visit_ring(std::span<const Run> ring, std::uint64_t end, const Visit& visit) {
+  const std::uint64_t length = ring.front().ordinal;
+  const std::uint64_t size = ring.back().end() - length;
+  const std::uint64_t first = std::max(end, size) - size;
+  const auto visit_part = [&](std::uint64_t from, std::uint64_t to, std::uint64_t round) {
+    for (const Run& slots : ring) {
+      const std::uint64_t begin = std::max(slots.ordinal - length, from);
+      const std::uint64_t behind = std::min(slots.end() - length, to);
+      if (begin >= behind) continue;
+      Run run = slots;
+      run.cell += static_cast<std::uint32_t>(begin - (slots.ordinal - length));
+      run.count = static_cast<std::uint32_t>(behind - begin);
+      run.ordinal = length + round * size + begin;
+      visit(run);
+    }
+  };
+  visit_part(first % size, size, first / size);
+  visit_part(0, first % size, first / size + 1);
+}
 
 }  // namespace
 
-Ticket::Ticket(PageStore& store) noexcept : store_(&store) {
+Ticket::Ticket(PageStore& store) noexcept : store_(&store), groups_(store.group_count()) {
   ++store.open_tickets_;
 }
 
 Ticket::Ticket(Ticket&& other) noexcept
     : store_(std::exchange(other.store_, nullptr)),
+      groups_(other.groups_),
       plan_(std::move(other.plan_)),
       runs_(std::move(other.runs_)),
-      paid_(std::move(other.paid_)) {}
+      rings_(std::move(other.rings_)),
+      opened_(std::move(other.opened_)),
+      states_(std::move(other.states_)),
+      due_(std::move(other.due_)),
+      prepared_(std::move(other.prepared_)),
+      ended_(std::move(other.ended_)) {}
 
 Ticket::~Ticket() {
   if (store_ == nullptr) return;
-  for (std::size_t line = 0; line < plan_.size(); ++line) release_line(line, 0);
+  for (std::size_t line = 0; line < plan_.size(); ++line) withdraw(line);
   --store_->open_tickets_;
 }
 
 std::span<const Run> Ticket::new_runs(std::size_t line, std::size_t group) const noexcept {
-  return runs_[line * store_->group_count() + group];
+  return runs_[at(line, group)];
+}
+
+std::span<const StateWrite> Ticket::states(std::size_t line, std::size_t group) const noexcept {
+  return states_[at(line, group)];
+}
+
+void Ticket::open_pass(std::size_t line, std::uint64_t end) noexcept {
+  const std::uint64_t until = std::min(end, plan_[line].count);
+  if (until <= opened_[line]) return;
+  for (std::size_t group = 0; group < groups_; ++group) {
+    if (!rings_[at(line, group)].empty()) show_ring(line, group, until);
+  }
+  opened_[line] = until;
+}
+
+// Within capacity: one span more than the ring has, where a round ends inside one.
+void Ticket::show_ring(std::size_t line, std::size_t group, std::uint64_t end) noexcept {
+  std::vector<Run>& runs = runs_[at(line, group)];
+  if (runs.empty()) return;  // withdrawn
+  const std::uint64_t length = store_->entry(plan_[line].table).length;
+  GroupCells& cells = store_->groups_[group];
+  // Positions go on from cell to cell as ordinals do.
+  const std::uint64_t before = cells.position(runs.front().page, runs.front().cell) - runs.front().ordinal;
+  runs.clear();
+  visit_ring(rings_[at(line, group)], end, [&](const Run& run) {
+    runs.push_back(run);
+    if (run.end() <= length + opened_[line]) return;
+    for (std::uint32_t i = 0; i < run.count; ++i) {
+      cells.set_position({run.page, run.cell + i}, before + run.ordinal + i);
+    }
+  });
+}
+
+// Appends what a line will hold in a group when all of it is computed.
+void Ticket::append_final(std::size_t line, std::size_t group, PageTable& cells) const {
+  const std::vector<Run>& ring = rings_[at(line, group)];
+  if (ring.empty()) {
+    for (const Run& run : runs_[at(line, group)]) cells.append(run);
+    return;
+  }
+  visit_ring(ring, plan_[line].count, [&](const Run& run) {
+    if (cells.empty()) cells.start_at(run.ordinal);
+    cells.append(run);
+  });
 }
 
 void Ticket::withdraw(std::size_t line) noexcept {
-  release_line(line, 0);
+  repay(line, 0);
+  release_cells(line, 0);
+  end_line(line);
 }
 
-// Gives back the line's cells behind the first `keep`, and what of a promise they had used up; the runs then
-// hold what is kept.
-void Ticket::release_line(std::size_t line, std::uint64_t keep) noexcept {
-  const std::uint64_t unpaid = paid_[line] - std::min(paid_[line], keep);
-  paid_[line] -= unpaid;
-  store_->entry(plan_[line].table).promised += unpaid;
+// What is left of a line beside its cells: states, prepared checkpoints, and that its conversation is in use.
+void Ticket::end_line(std::size_t line) noexcept {
+  for (std::size_t group = 0; group < groups_; ++group) {
+    for (const StateWrite& write : states_[at(line, group)])
+      store_->release(group, write.state, {0, 1}, Holder::kFirm);
+    states_[at(line, group)].clear();
+  }
+  for (const CheckpointId id : prepared_[line]) store_->checkpoints_.remove(id);
+  prepared_[line].clear();
+  if (ended_[line] != 0) return;
+  ended_[line] = 1;
+  PageStore::Table& table = store_->entry(plan_[line].table);
+  table.line = {};
+  table.busy = false;
+}
+
+// What the tokens behind the first `accepted` used up of a promise is promised again.
+void Ticket::repay(std::size_t line, std::uint64_t accepted) noexcept {
+  if (ended_[line] != 0) return;
+  PageStore::Table& table = store_->entry(plan_[line].table);
+  const std::uint64_t unpaid = table.line.paid - std::min(table.line.paid, accepted);
+  table.line.paid -= unpaid;
+  table.promised += unpaid;
   store_->promised_ += unpaid;
-  for (std::size_t group = 0; group < store_->group_count(); ++group) {
-    std::vector<Run>& runs = runs_[line * store_->group_count() + group];
-    std::uint64_t left = keep;
+}
+
+// Gives back the line's cells behind the first `keep` tokens; the runs then hold what is kept.
+void Ticket::release_cells(std::size_t line, std::uint64_t keep) noexcept {
+  for (std::size_t group = 0; group < groups_; ++group) {
+    std::vector<Run>& runs = runs_[at(line, group)];
+    if (runs.empty()) continue;
+    const std::uint64_t end = store_->entry(plan_[line].table).length + keep;
     for (Run& run : runs) {
-      const auto stay = static_cast<std::uint32_t>(std::min<std::uint64_t>(run.count, left));
-      if (stay < run.count) {
-        store_->release(group, run.page, {run.cell + stay, run.count - stay}, Holder::kFirm);
+      const std::uint64_t stay = end > run.ordinal ? std::min<std::uint64_t>(run.count, end - run.ordinal) : 0;
+      const auto kept = static_cast<std::uint32_t>(stay);
+      if (kept < run.count) {
+        store_->release(group, run.page, {run.cell + kept, run.count - kept}, Holder::kFirm);
       }
-      run.count = stay;
-      left -= stay;
+      run.count = kept;
     }
     while (!runs.empty() && runs.back().count == 0) runs.pop_back();
   }
 }
 
+// How many of the accepted tokens have an end that the conversation can have: in a recurrent group one of
+// which there is a state.
+std::uint64_t Ticket::installable(std::size_t line, std::uint64_t accepted) const noexcept {
+  if (accepted == plan_[line].count || !store_->has(GroupKind::kRecurrent)) return accepted;
+  const std::uint64_t length = store_->entry(plan_[line].table).length;
+  std::uint64_t installable = 0;
+  for (const std::uint64_t ordinal : due_[line]) {
+    if (ordinal <= length + accepted) installable = ordinal - length;
+  }
+  return installable;
+}
+
 void Ticket::commit(std::span<const std::uint64_t> accepted) noexcept {
   for (std::size_t line = 0; line < plan_.size(); ++line) {
-    release_line(line, accepted[line]);
-    PageStore::Table& table = store_->entry(plan_[line].table);
-    for (std::size_t group = 0; group < store_->group_count(); ++group) {
-      for (const Run& run : new_runs(line, group)) table.cells[group].append(run);
+    if (accepted[line] == 0 || ended_[line] != 0) {
+      withdraw(line);
+    } else {
+      open_pass(line, plan_[line].count);
+      install_line(line, accepted[line]);
+      end_line(line);
     }
-    table.length = table.cells.front().length();
   }
   --store_->open_tickets_;
   store_ = nullptr;
 }
 
-Status PageStore::check_plan(std::span<const Growth> plan) const {
-  for (std::size_t line = 0; line < plan.size(); ++line) {
-    const auto index = static_cast<std::size_t>(plan[line].table);
-    if (index >= tables_.size() || !tables_[index].open) {
-      return fail(Outcome::kInvalidArgument, "a plan names a conversation that is not open");
+void Ticket::install_line(std::size_t line, std::uint64_t accepted) noexcept {
+  PageStore::Table& table = store_->entry(plan_[line].table);
+  const std::uint64_t count = installable(line, accepted);
+  // Of a promise what is accepted is used up; what must be computed again for it is promised anew.
+  repay(line, accepted);
+  table.promised += accepted - count;
+  store_->promised_ += accepted - count;
+  table.behind = std::max(table.behind, accepted) - count;
+  release_cells(line, count);
+  if (count == 0) return;
+  const std::uint64_t length = table.length + count;
+  keep_checkpoints(line, length);
+  for (std::size_t group = 0; group < groups_; ++group) {
+    if (store_->kind(group) == GroupKind::kRecurrent) {
+      install_state(line, group, length);
+    } else if (store_->kind(group) != GroupKind::kCross) {
+      install_cells(line, group);
     }
-    if (plan[line].count == 0) return fail(Outcome::kInvalidArgument, "a plan line grows by no cell");
-    for (std::size_t other = 0; other < line; ++other) {
-      if (plan[other].table == plan[line].table) {
-        return fail(Outcome::kInvalidArgument, "a plan names a conversation twice");
-      }
+  }
+  table.length = length;
+  store_->release_passed(table);
+}
+
+// Where a ring has been written over, all that was committed before lies below the release line by now.
+void Ticket::install_cells(std::size_t line, std::size_t group) noexcept {
+  PageTable& cells = store_->entry(plan_[line].table).cells[group];
+  std::vector<Run>& runs = runs_[at(line, group)];
+  if (runs.front().ordinal > cells.length()) {
+    store_->release(group, cells.runs(), Holder::kFirm);
+    cells.clear();
+    cells.start_at(runs.front().ordinal);
+  }
+  for (const Run& run : runs) cells.append(run);
+  runs.clear();
+}
+
+// The ticket's hold on the state becomes the conversation's.
+void Ticket::install_state(std::size_t line, std::size_t group, std::uint64_t ordinal) noexcept {
+  PageTable& cells = store_->entry(plan_[line].table).cells[group];
+  std::vector<StateWrite>& states = states_[at(line, group)];
+  const auto state = std::ranges::find(states, ordinal, &StateWrite::ordinal);
+  store_->release(group, cells.runs(), Holder::kFirm);
+  cells.clear();
+  cells.append({.page = state->state, .count = 1});
+  states.erase(state);
+}
+
+void Ticket::keep_checkpoints(std::size_t line, std::uint64_t end) noexcept {
+  PageStore::Table& table = store_->entry(plan_[line].table);
+  for (const CheckpointId id : prepared_[line]) {
+    if (store_->checkpoints_.at(id).ordinal <= end) {
+      store_->keep_checkpoint(table, id);
+    } else {
+      store_->checkpoints_.remove(id);
     }
   }
-  return {};
-}
-
-// Cells that a plan takes, and what remains promised to its conversations beyond that.
-std::uint64_t PageStore::need_of(std::span<const Growth> plan) const noexcept {
-  std::uint64_t need = 0;
-  for (const Growth& growth : plan)
-    need += std::min<std::uint64_t>(std::max(growth.count, entry(growth.table).promised), kPositionMax);
-  return need;
-}
-
-// No conversation may grow beyond the last position.
-Status PageStore::check_positions(std::span<const Growth> plan) const {
-  for (const Growth& growth : plan) {
-    const auto room = static_cast<std::uint64_t>(kPositionMax + 1 - next_position(growth.table));
-    if (growth.count <= room) continue;
-    return fail(
-        Outcome::kInvalidArgument,
-        "a conversation at position " + std::to_string(next_position(growth.table)) + " cannot grow by " +
-            std::to_string(growth.count) + ", the last position is " + std::to_string(kPositionMax),
-        {.wanted = growth.count, .available = room, .limit = static_cast<std::uint64_t>(kPositionMax)});
-  }
-  return {};
-}
-
-Result<Ticket> PageStore::begin(std::span<const Growth> plan) {
-  return base::within_memory([&]() -> Result<Ticket> {
-    KVASIR_TRY(check_plan(plan));
-    std::uint64_t others = promised_;
-    for (const Growth& growth : plan) others -= entry(growth.table).promised;
-    const std::uint64_t need = need_of(plan);
-    KVASIR_TRY(admit(need, others));
-    KVASIR_TRY(check_positions(plan));
-    Demand demand{.total = need + others};
-    for (const Growth& growth : plan) demand.cells += growth.count;
-    Ticket ticket(*this);  // its end gives back what it has taken where memory ends
-    ticket.runs_.resize(plan.size() * groups_.size());
-    ticket.paid_.resize(plan.size());
-    ticket.plan_.assign(plan.begin(), plan.end());
-    for (const Growth& growth : plan) drop_compaction_of(growth.table);
-    make_room(demand);
-    reserve(ticket, demand);
-    return ticket;
-  });
-}
-
-void PageStore::reserve(Ticket& ticket, const Demand& demand) {
-  for (std::size_t group = 0; group < groups_.size(); ++group) {
-    std::uint64_t pages = fresh_pages(group, demand);
-    for (std::size_t line = 0; line < ticket.plan_.size(); ++line) reserve_line(ticket, line, group, pages);
-  }
-  for (std::size_t line = 0; line < ticket.plan_.size(); ++line) {
-    Table& table = entry(ticket.plan_[line].table);
-    ticket.paid_[line] = std::min(table.promised, ticket.plan_[line].count);
-    table.promised -= ticket.paid_[line];
-    promised_ -= ticket.paid_[line];
-  }
-}
-
-void PageStore::reserve_line(Ticket& ticket, std::size_t line, std::size_t group, std::uint64_t& pages) {
-  std::vector<Run>& taken = ticket.runs_[line * groups_.size() + group];
-  PageTable& table = entry(ticket.plan_[line].table).cells[group];
-  Run before = table.empty() ? Run{} : table.runs().back();
-  bool any_before = !table.empty();
-  std::uint64_t ordinal = table.length();
-  std::uint64_t left = ticket.plan_[line].count;
-  while (left > 0) {
-    // Places for the run here and, at commit, in the table come first (S5): a failed allocation takes
-    // nothing.
-    if (taken.size() == taken.capacity()) taken.reserve(std::max<std::size_t>(8, taken.size() * 2));
-    table.reserve(taken.size() + 1);
-    // A new cell's storage position goes on from its predecessor's, so it has the same shift.
-    const std::uint64_t position =
-        any_before ? groups_[group].position(before.page, before.cell + before.count - 1) + 1 : 0;
-    Run run = take_some(group, any_before ? &before : nullptr, position, left, pages);
-    run.ordinal = ordinal;
-    run.shift = before.shift;
-    taken.push_back(run);
-    before = run;
-    any_before = true;
-    ordinal += run.count;
-    left -= run.count;
-  }
-}
-
-// Takes up to `wanted` cells that lie side by side: those behind the predecessor, else a fresh page's, else
-// the longest hole's. There is room: whoever calls has asked admit().
-Run PageStore::take_some(std::size_t group, const Run* predecessor, std::uint64_t position,
-                         std::uint64_t wanted, std::uint64_t& pages) noexcept {
-  GroupCells& cells = groups_[group];
-  const auto limit = static_cast<std::uint32_t>(std::min<std::uint64_t>(wanted, spec_.page_cells));
-  Run run;
-  if (predecessor != nullptr) {
-    run.page = predecessor->page;
-    run.cell = predecessor->cell + predecessor->count;
-    run.count = cells.free_run_at(run.page, run.cell, limit);
-  }
-  if (run.count == 0 && pages > 0) {
-    --pages;
-    std::array<FrameId, kLayersMax> frames{};
-    for (std::uint32_t layer = 0; layer < cells.layers(); ++layer) {
-      frames[layer] = free_frames_.back();
-      free_frames_.pop_back();
-    }
-    run.page = cells.open_page(std::span(frames).first(cells.layers()));
-    run.cell = 0;
-    run.count = limit;
-  }
-  if (run.count == 0) {
-    // NOLINTNEXTLINE(bugprone-unchecked-optional-access): admit() has made sure that there is room
-    const GroupCells::Hole hole = *cells.longest_hole();
-    run.page = hole.page;
-    run.cell = hole.cells.first;
-    run.count = std::min(limit, hole.cells.count);
-  }
-  cells.take(run.page, {run.cell, run.count}, position);
-  return run;
+  prepared_[line].clear();
 }
 
 }  // namespace kvasir::pages

@@ -2,6 +2,7 @@
 // here.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -21,9 +22,24 @@ enum class TableId : std::uint32_t {};
 inline constexpr std::uint32_t kCellsStep = 16;
 inline constexpr std::uint32_t kPageCellsMax = 256;
 
+inline constexpr std::size_t kGroupsMax = 16;
+
+// Cells that a window group keeps beyond its width, so that a rewind of as many tokens is free.
+inline constexpr std::uint64_t kReleaseSlack = 64;
+
+// What a group keeps of a conversation.
+enum class GroupKind : std::uint8_t {
+  kFull,       // every cell
+  kWindow,     // the cells less than a width behind, and some more
+  kRecurrent,  // one state, as if a page of one cell
+  kCross,      // the cells of an encoder's output, written once and read from then on
+};
+
 // A kind of cache with its own geometry.
 struct GroupSpec {
-  std::uint32_t layers = 0;  // frames that one page takes
+  std::uint32_t layers = 0;  // frames that one page takes; in a recurrent group, one state
+  GroupKind kind = GroupKind::kFull;
+  std::uint64_t width = 0;  // of a window, at least 1: how far behind a token is no longer seen
 };
 
 // What a page store is made of. One frame size serves all groups.
@@ -31,6 +47,10 @@ struct StoreSpec {
   std::uint32_t page_cells = 32;  // cells in a page, a multiple of kCellsStep up to kPageCellsMax
   std::uint32_t frames = 0;       // frames in the arena
   std::vector<GroupSpec> groups;
+  std::uint32_t pass_tokens = 512;      // most tokens of one conversation that one pass computes
+  bool positions_can_move = true;       // whether the model allows shifts and divisions
+  std::uint32_t checkpoint_tokens = 0;  // from one checkpoint to the next: whole pages; 0: as near to 64
+  std::uint32_t checkpoints_max = 8;    // kept for one conversation
 };
 
 // A span: cells side by side in one page as one conversation sees them.
@@ -65,6 +85,9 @@ struct RotateCells {
   CopyCells cells;
   std::vector<std::int64_t> turns;  // for each cell: new storage position - old one
 };
+
+// Cells of each group, by its index.
+using Need = std::array<std::uint64_t, kGroupsMax>;
 
 // The largest logical position. Angles stay exact below it.
 inline constexpr std::int64_t kPositionMax = (std::int64_t{1} << 30) - 1;

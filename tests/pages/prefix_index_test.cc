@@ -13,7 +13,7 @@ namespace {
 using BlockId = PrefixIndex::BlockId;
 
 BlockId insert(PrefixIndex& index, BlockId parent, Token first, std::uint64_t salt = 0) {
-  return index.insert(parent, salt, tokens_from(first, 16), std::vector<PageTable>(1));
+  return index.insert(parent, {salt, 0}, tokens_from(first, 16), std::vector<PageTable>(1));
 }
 
 // A conversation of these tokens, remembered and closed.
@@ -32,23 +32,23 @@ TEST(PrefixIndex, FindsABlockByAllTokensBeforeAndInIt) {
   PrefixIndex index;
   const BlockId a = insert(index, PrefixIndex::kRoot, 0);
   const BlockId b = insert(index, a, 100);
-  EXPECT_EQ(index.find(PrefixIndex::kRoot, 0, tokens_from(0, 16)), a);
-  EXPECT_EQ(index.find(a, 0, tokens_from(100, 16)), b);
-  EXPECT_FALSE(index.find(PrefixIndex::kRoot, 0, tokens_from(100, 16))) << "not behind the root";
-  EXPECT_FALSE(index.find(b, 0, tokens_from(100, 16))) << "not behind another block";
-  EXPECT_FALSE(index.find(a, 0, tokens_from(101, 16)));
-  EXPECT_FALSE(index.find(PrefixIndex::kRoot, 0, tokens_from(0, 15)));
+  EXPECT_EQ(index.find(PrefixIndex::kRoot, {0, 0}, tokens_from(0, 16)), a);
+  EXPECT_EQ(index.find(a, {0, 0}, tokens_from(100, 16)), b);
+  EXPECT_FALSE(index.find(PrefixIndex::kRoot, {0, 0}, tokens_from(100, 16))) << "not behind the root";
+  EXPECT_FALSE(index.find(b, {0, 0}, tokens_from(100, 16))) << "not behind another block";
+  EXPECT_FALSE(index.find(a, {0, 0}, tokens_from(101, 16)));
+  EXPECT_FALSE(index.find(PrefixIndex::kRoot, {0, 0}, tokens_from(0, 15)));
   EXPECT_EQ(index.size(), 2);
 }
 
 TEST(PrefixIndex, KeepsWhatHasAnotherSaltApart) {
   PrefixIndex index;
   const BlockId a = insert(index, PrefixIndex::kRoot, 0, 7);
-  EXPECT_FALSE(index.find(PrefixIndex::kRoot, 0, tokens_from(0, 16)));
-  EXPECT_EQ(index.find(PrefixIndex::kRoot, 7, tokens_from(0, 16)), a);
+  EXPECT_FALSE(index.find(PrefixIndex::kRoot, {0, 0}, tokens_from(0, 16)));
+  EXPECT_EQ(index.find(PrefixIndex::kRoot, {7, 0}, tokens_from(0, 16)), a);
   const BlockId b = insert(index, PrefixIndex::kRoot, 0, 8);
   EXPECT_NE(a, b);
-  EXPECT_EQ(index.find(PrefixIndex::kRoot, 8, tokens_from(0, 16)), b);
+  EXPECT_EQ(index.find(PrefixIndex::kRoot, {8, 0}, tokens_from(0, 16)), b);
 }
 
 TEST(PrefixIndex, GivesUpTheLeastRecentlyUsedTailFirst) {  // I1, I2
@@ -69,7 +69,7 @@ TEST(PrefixIndex, GivesUpTheLeastRecentlyUsedTailFirst) {  // I1, I2
   EXPECT_FALSE(index.oldest());
   EXPECT_EQ(index.size(), 0);
   EXPECT_EQ(index.counters().evictions, 4);
-  EXPECT_FALSE(index.find(PrefixIndex::kRoot, 0, tokens_from(0, 16)));
+  EXPECT_FALSE(index.find(PrefixIndex::kRoot, {0, 0}, tokens_from(0, 16)));
 }
 
 TEST(PrefixIndex, UsesTheIdsOfErasedBlocksAgain) {
@@ -78,8 +78,8 @@ TEST(PrefixIndex, UsesTheIdsOfErasedBlocksAgain) {
   static_cast<void>(index.erase(a));
   EXPECT_EQ(insert(index, PrefixIndex::kRoot, 50), a);
   EXPECT_EQ(index.blocks(), std::vector<BlockId>{a});
-  EXPECT_FALSE(index.find(PrefixIndex::kRoot, 0, tokens_from(0, 16)));
-  EXPECT_EQ(index.find(PrefixIndex::kRoot, 0, tokens_from(50, 16)), a);
+  EXPECT_FALSE(index.find(PrefixIndex::kRoot, {0, 0}, tokens_from(0, 16)));
+  EXPECT_EQ(index.find(PrefixIndex::kRoot, {0, 0}, tokens_from(50, 16)), a);
 }
 
 TEST(SharedBeginning, IsFoundInWholeBlocksBelowTheLimit) {

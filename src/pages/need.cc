@@ -1,0 +1,119 @@
+// How many cells of each group conversations will need for the tokens that are promised to them.
+//
+// A full group needs a cell for each token. A window group gives back between steps what it has passed, if no
+// one else holds it: with P tokens in a step at most and K = W + R kept behind, r tokens from length l on need
+// r cells but those that nobody else holds below l + r - P - K, be they there already or new. A recurrent
+// group needs one state beside the present one, and one more where the present one stays for others.
+
+#include <algorithm>
+
+#include "pages/page_store.h"
+
+namespace kvasir::pages {
+
+// Cells that an open ticket holds for its line.
+std::uint64_t PageStore::cells_of_line(std::size_t group, const LineInTicket& line) const noexcept {
+  switch (kind(group)) {
+    case GroupKind::kFull:
+      return line.count;
+    case GroupKind::kWindow:
+      return std::min(line.count, kept_behind(group) + spec_.pass_tokens + (line.count - line.fewest));
+    case GroupKind::kRecurrent:
+      return line.count > 0 ? 1 : 0;
+    case GroupKind::kCross:
+      break;
+  }
+  return 0;
+}
+
+// Cells below an ordinal that no other conversation and no ticket holds.
+std::uint64_t PageStore::exclusive_below(std::size_t group, const PageTable& cells,
+                                         std::uint64_t ordinal) const noexcept {
+  std::uint64_t exclusive = 0;
+  for (const Run& run : cells.runs()) {
+    if (run.ordinal >= ordinal) break;
+    const auto count = static_cast<std::uint32_t>(std::min<std::uint64_t>(run.count, ordinal - run.ordinal));
+    for (std::uint32_t cell = run.cell; cell < run.cell + count; ++cell) {
+      exclusive += groups_[group].firm_holders(run.page, cell) == 1 ? 1 : 0;
+    }
+  }
+  return exclusive;
+}
+
+// What `tokens` more need in a window group, from the end of `cells` on.
+std::uint64_t PageStore::window_need(std::size_t group, const PageTable& cells,
+                                     std::uint64_t tokens) const noexcept {
+  const std::uint64_t in_use = kept_behind(group) + spec_.pass_tokens;
+  const std::uint64_t length = cells.length();
+  if (tokens <= spec_.pass_tokens || length + tokens <= in_use + cells.start()) return tokens;
+  const std::uint64_t passed = length + tokens - in_use;
+  const std::uint64_t new_ones = passed > length ? passed - length : 0;
+  return tokens - new_ones - exclusive_below(group, cells, passed);
+}
+
+// What a conversation will need beyond what it and its ticket hold, with so much promised. A ticket's line may
+// end in part or not at all, and what it used up is promised again then.
+std::uint64_t PageStore::promise_need(const Table& table, const LineInTicket& line, std::size_t group,
+                                      std::uint64_t promised) const noexcept {
+  if (promised == 0 && line.count == 0) return 0;
+  const std::uint64_t held = cells_of_line(group, line);
+  const std::uint64_t in_the_end = promised + line.paid;
+  std::uint64_t need = 0;
+  switch (kind(group)) {
+    case GroupKind::kFull:
+      return promised;
+    case GroupKind::kWindow:
+      need = window_need(group, table.cells[group], std::max(in_the_end, line.count));
+      break;
+    case GroupKind::kRecurrent: {
+      const bool in_part = line.fewest < line.count;
+      const std::uint64_t tokens = std::max(in_the_end, in_part ? line.count - 1 : 0);
+      const bool replaced = exclusive_below(group, table.cells[group], UINT64_MAX) == 1;
+      need = std::min<std::uint64_t>(tokens, replaced ? 1 : 2);
+      break;
+    }
+    case GroupKind::kCross:
+      break;
+  }
+  return need > held ? need - held : 0;
+}
+
+Need PageStore::promise_need(const Table& table, std::uint64_t promised) const noexcept {
+  Need need{};
+  for (std::size_t group = 0; group < groups_.size(); ++group) {
+    need[group] = promise_need(table, table.line, group, promised);
+  }
+  return need;
+}
+
+// Over all tables.
+Need PageStore::promised_need() const noexcept {
+  Need need{};
+  for (std::size_t group = 0; group < groups_.size(); ++group) {
+    need[group] = edits_need_[group];
+    if (kind(group) == GroupKind::kFull) {
+      need[group] += promised_;
+      continue;
+    }
+    for (const Table& table : tables_) need[group] += promise_need(table, table.line, group, table.promised);
+  }
+  return need;
+}
+
+Need PageStore::promised_but(const Table& table) const noexcept {
+  Need need = promised_need();
+  const Need own = promise_need(table, table.promised);
+  for (std::size_t group = 0; group < groups_.size(); ++group) need[group] -= own[group];
+  return need;
+}
+
+// Of a new conversation's first tokens, as one step that is accepted whole.
+Need PageStore::need_of_unit(std::uint64_t tokens) const noexcept {
+  Need need{};
+  for (std::size_t group = 0; group < groups_.size(); ++group) {
+    need[group] = cells_of_line(group, {.count = tokens, .fewest = tokens});
+  }
+  return need;
+}
+
+}  // namespace kvasir::pages

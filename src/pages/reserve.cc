@@ -1,0 +1,202 @@
+// What a step takes: its need over every group, and the cells and states themselves.
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+#include "base/try.h"
+#include "base/within_memory.h"
+#include "pages/page_store.h"
+
+namespace kvasir::pages {
+namespace {
+
+constexpr std::uint32_t kLayersMax = 4096;
+
+}  // namespace
+
+Status PageStore::check_plan(std::span<const Growth> plan) const {
+  for (std::size_t line = 0; line < plan.size(); ++line) {
+    const auto index = static_cast<std::size_t>(plan[line].table);
+    if (index >= tables_.size() || !tables_[index].open) {
+      return fail(Outcome::kInvalidArgument, "a plan names a conversation that is not open");
+    }
+    if (plan[line].count == 0) return fail(Outcome::kInvalidArgument, "a plan line grows by no cell");
+    if (plan[line].fewest > plan[line].count)
+      return fail(Outcome::kInvalidArgument, "a plan line accepts no fewer tokens than it has");
+    for (std::size_t other = 0; other < line; ++other) {
+      if (plan[other].table == plan[line].table) {
+        return fail(Outcome::kInvalidArgument, "a plan names a conversation twice");
+      }
+    }
+  }
+  for (const Growth& growth : plan) KVASIR_TRY(check_idle(growth.table));
+  return {};
+}
+
+// Only one ticket at a time can change a conversation (S9).
+Status PageStore::check_idle(TableId table) const {
+  if (!entry(table).busy) return {};
+  return fail(Outcome::kBusy, "an open ticket is for this conversation; commit or drop it first");
+}
+
+// No conversation may grow beyond the last position.
+Status PageStore::check_positions(std::span<const Growth> plan) const {
+  for (const Growth& growth : plan) {
+    const auto room = static_cast<std::uint64_t>(kPositionMax + 1 - next_position(growth.table));
+    if (growth.count <= room) continue;
+    return fail(
+        Outcome::kInvalidArgument,
+        "a conversation at position " + std::to_string(next_position(growth.table)) + " cannot grow by " +
+            std::to_string(growth.count) + ", the last position is " + std::to_string(kPositionMax),
+        {.wanted = growth.count, .available = room, .limit = static_cast<std::uint64_t>(kPositionMax)});
+  }
+  return {};
+}
+
+// What a line is to reserve. More than there are positions never fits.
+LineInTicket PageStore::line_of(const Growth& growth) const noexcept {
+  constexpr auto kMost = static_cast<std::uint64_t>(kPositionMax) + 1;
+  const std::uint64_t count = std::min(growth.count, kMost);
+  return {count, std::min(growth.fewest, count), std::min(entry(growth.table).promised, count)};
+}
+
+// The cells that a plan takes, what its conversations will still need for what is promised to them, and what
+// the others will.
+PageStore::Demand PageStore::demand_of(std::span<const Growth> plan, Need& others) const noexcept {
+  Demand demand;
+  others = promised_need();
+  for (const Growth& growth : plan) {
+    const Table& table = entry(growth.table);
+    const LineInTicket line = line_of(growth);
+    for (std::size_t group = 0; group < groups_.size(); ++group) {
+      const std::uint64_t cells = cells_of_line(group, line);
+      demand.cells[group] += cells;
+      demand.total[group] += cells + promise_need(table, line, group, table.promised - line.paid);
+      others[group] -= promise_need(table, table.line, group, table.promised);
+    }
+  }
+  return demand;
+}
+
+Result<Ticket> PageStore::begin(std::span<const Growth> plan) {
+  return base::within_memory([&]() -> Result<Ticket> {
+    KVASIR_TRY(check_plan(plan));
+    Need others{};
+    Demand demand = demand_of(plan, others);
+    KVASIR_TRY(admit(demand.total, others));
+    KVASIR_TRY(check_positions(plan));
+    for (std::size_t group = 0; group < groups_.size(); ++group) demand.total[group] += others[group];
+    Ticket ticket(*this);  // its end gives back what it has taken where memory ends
+    ticket.runs_.resize(plan.size() * groups_.size());
+    ticket.rings_.resize(ticket.runs_.size());
+    ticket.states_.resize(ticket.runs_.size());
+    ticket.opened_.resize(plan.size());
+    ticket.due_.resize(plan.size());
+    ticket.prepared_.resize(plan.size());
+    ticket.ended_.resize(plan.size());
+    ticket.plan_.assign(plan.begin(), plan.end());
+    plan_checkpoints(ticket, demand);
+    for (const Growth& growth : plan) drop_compaction_of(growth.table);
+    make_room(demand);
+    reserve(ticket, demand);
+    return ticket;
+  });
+}
+
+void PageStore::reserve(Ticket& ticket, const Demand& demand) {
+  for (std::size_t group = 0; group < groups_.size(); ++group) {
+    std::uint64_t pages = fresh_pages(group, demand);
+    for (std::size_t line = 0; line < ticket.plan_.size(); ++line) {
+      if (kind(group) == GroupKind::kRecurrent) {
+        reserve_states(ticket, line, group);
+      } else if (kind(group) != GroupKind::kCross) {
+        reserve_line(ticket, line, group, pages);
+      }
+    }
+  }
+  for (std::size_t line = 0; line < ticket.plan_.size() && !only_full_; ++line) {
+    prepare_checkpoints(ticket, line);
+  }
+  for (const Growth& growth : ticket.plan_) {
+    Table& table = entry(growth.table);
+    table.line = line_of(growth);
+    table.promised -= table.line.paid;
+    promised_ -= table.line.paid;
+    table.busy = true;
+  }
+}
+
+void PageStore::reserve_line(Ticket& ticket, std::size_t line, std::size_t group, std::uint64_t& pages) {
+  std::vector<Run>& taken = ticket.runs_[ticket.at(line, group)];
+  PageTable& table = entry(ticket.plan_[line].table).cells[group];
+  Run before = table.empty() ? Run{} : table.runs().back();
+  bool any_before = !table.empty();
+  std::uint64_t ordinal = table.length();
+  const LineInTicket planned = line_of(ticket.plan_[line]);
+  std::uint64_t left = cells_of_line(group, planned);
+  const bool ring = left < planned.count;
+  while (left > 0) {
+    // Places for the run here and, at commit, in the table come first (S5): a failed allocation takes
+    // nothing.
+    if (taken.size() == taken.capacity()) taken.reserve(std::max<std::size_t>(8, taken.size() * 2));
+    table.reserve(taken.size() + 1);
+    // A new cell's storage position goes on from its predecessor's, so it has the same shift.
+    const std::uint64_t position =
+        any_before ? groups_[group].position(before.page, before.cell + before.count - 1) + 1 : 0;
+    Run run = take_some(group, any_before ? &before : nullptr, position, left, pages);
+    run.ordinal = ordinal;
+    run.shift = before.shift;
+    taken.push_back(run);
+    before = run;
+    any_before = true;
+    ordinal += run.count;
+    left -= run.count;
+  }
+  if (!ring) return;
+  ticket.rings_[ticket.at(line, group)] = taken;
+  taken.reserve(taken.size() + 2);
+  table.reserve(taken.size() + 2);
+}
+
+// There must be frames.
+PageId PageStore::open_page(std::size_t group) noexcept {
+  GroupCells& cells = groups_[group];
+  std::array<FrameId, kLayersMax> frames;
+  for (std::uint32_t layer = 0; layer < cells.layers(); ++layer) {
+    frames[layer] = free_frames_.back();
+    free_frames_.pop_back();
+  }
+  return cells.open_page(std::span(frames).first(cells.layers()));
+}
+
+// Takes up to `wanted` cells that lie side by side: those behind the predecessor, else a fresh page's, else
+// the longest hole's. There is room: whoever calls has asked admit().
+Run PageStore::take_some(std::size_t group, const Run* predecessor, std::uint64_t position,
+                         std::uint64_t wanted, std::uint64_t& pages) noexcept {
+  GroupCells& cells = groups_[group];
+  const auto limit = static_cast<std::uint32_t>(std::min<std::uint64_t>(wanted, cells.page_cells()));
+  Run run;
+  if (predecessor != nullptr) {
+    run.page = predecessor->page;
+    run.cell = predecessor->cell + predecessor->count;
+    run.count = cells.free_run_at(run.page, run.cell, limit);
+  }
+  if (run.count == 0 && pages > 0) {
+    --pages;
+    run.page = open_page(group);
+    run.cell = 0;
+    run.count = limit;
+  }
+  if (run.count == 0) {
+    const GroupCells::Hole hole = *cells.longest_hole();
+    run.page = hole.page;
+    run.cell = hole.cells.first;
+    run.count = std::min(limit, hole.cells.count);
+  }
+  cells.take(run.page, {run.cell, run.count}, position);
+  return run;
+}
+
+}  // namespace kvasir::pages
