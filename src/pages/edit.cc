@@ -232,21 +232,25 @@ Result<EditOutline> PageStore::check_edit(TableId id, std::span<const EditOperat
   return outline;
 }
 
-// What the promise of an edited conversation will need beyond what it needs now, its cells counted by who
-// holds them now: it has fewer behind it to give back.
+// What the promise of an edited conversation may need beyond what it needs now: an edit takes length away, and
+// with it the passing of cells that stay. Which of them others hold by the commit does not matter then.
 Need PageStore::promise_grows(const Table& table, std::span<const EditOperation> operations) const {
   Need more{};
   if (only_full_ || table.promised <= spec_.pass_tokens) return more;
   for (std::size_t group = 0; group < groups_.size(); ++group) {
     if (kind(group) != GroupKind::kWindow) continue;
-    PageTable cells = table.cells[group];
+    const std::uint64_t now = passed_by(group, table.cells[group], table.promised);
+    PageTable all = table.cells[group];
+    PageTable passed = all.part(all.start(), now, all.start());
     std::vector<Run> removed;
     for (const EditOperation& operation : operations) {
-      if (operation.kind == Kind::kRemove) cells.remove(operation.first, operation.count, removed);
+      if (operation.kind != Kind::kRemove) continue;
+      all.remove(operation.first, operation.count, removed);
+      passed.remove(operation.first, operation.count, removed);
     }
-    const std::uint64_t now = window_need(group, table.cells[group], table.promised);
-    const std::uint64_t then = window_need(group, cells, table.promised);
-    more[group] = then - std::min(now, then);
+    const std::uint64_t then = std::min(passed_by(group, all, table.promised), all.length());
+    const std::uint64_t passed_then = std::max(then, all.start()) - all.start();
+    more[group] = passed.cells() - std::min(passed.cells(), passed_then);
   }
   return more;
 }

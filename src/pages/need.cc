@@ -40,41 +40,48 @@ std::uint64_t PageStore::exclusive_below(std::size_t group, const PageTable& cel
   return exclusive;
 }
 
+// The ordinal below which cells are given back before the last of `tokens` more are taken.
+std::uint64_t PageStore::passed_by(std::size_t group, const PageTable& cells,
+                                   std::uint64_t tokens) const noexcept {
+  const std::uint64_t in_use = kept_behind(group) + spec_.pass_tokens;
+  const std::uint64_t end = cells.length() + tokens;
+  return end - std::min(end, in_use);
+}
+
 // What `tokens` more need in a window group, from the end of `cells` on.
 std::uint64_t PageStore::window_need(std::size_t group, const PageTable& cells,
                                      std::uint64_t tokens) const noexcept {
-  const std::uint64_t in_use = kept_behind(group) + spec_.pass_tokens;
+  const std::uint64_t passed = passed_by(group, cells, tokens);
+  if (tokens <= spec_.pass_tokens || passed <= cells.start()) return tokens;
   const std::uint64_t length = cells.length();
-  if (tokens <= spec_.pass_tokens || length + tokens <= in_use + cells.start()) return tokens;
-  const std::uint64_t passed = length + tokens - in_use;
   const std::uint64_t new_ones = passed > length ? passed - length : 0;
   return tokens - new_ones - exclusive_below(group, cells, passed);
 }
 
-// What a conversation will need beyond what it and its ticket hold, with so much promised. A ticket's line may
-// end in part or not at all, and what it used up is promised again then.
+// What a conversation will need beyond what it and its ticket hold, with so much promised behind the tokens of
+// the ticket's line. That may end in part or not at all, and what it used up is promised again then.
 std::uint64_t PageStore::promise_need(const Table& table, const LineInTicket& line, std::size_t group,
                                       std::uint64_t promised) const noexcept {
   if (promised == 0 && line.count == 0) return 0;
-  const std::uint64_t held = cells_of_line(group, line);
-  const std::uint64_t in_the_end = promised + line.paid;
   std::uint64_t need = 0;
   switch (kind(group)) {
     case GroupKind::kFull:
       return promised;
     case GroupKind::kWindow:
-      need = window_need(group, table.cells[group], std::max(in_the_end, line.count));
+      need = window_need(group, table.cells[group], promised + line.count);
       break;
     case GroupKind::kRecurrent: {
-      const bool in_part = line.fewest < line.count;
-      const std::uint64_t tokens = std::max(in_the_end, in_part ? line.count - 1 : 0);
+      // Steps to come, 2 standing for more, as if the present state were still that before the line.
+      const std::uint64_t again = std::max(line.paid, line.fewest < line.count ? line.count - 1 : 0);
+      const std::uint64_t after = promised > 0 && line.count > 0 ? promised + 1 : promised;
       const bool replaced = exclusive_below(group, table.cells[group], UINT64_MAX) == 1;
-      need = std::min<std::uint64_t>(tokens, replaced ? 1 : 2);
+      need = std::min<std::uint64_t>(std::max(promised + again, after), replaced ? 1 : 2);
       break;
     }
     case GroupKind::kCross:
       break;
   }
+  const std::uint64_t held = cells_of_line(group, line);
   return need > held ? need - held : 0;
 }
 

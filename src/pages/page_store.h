@@ -268,6 +268,8 @@ class PageStore {
   [[nodiscard]] std::uint64_t cells_of_line(std::size_t group, const LineInTicket& line) const noexcept;
   [[nodiscard]] std::uint64_t exclusive_below(std::size_t group, const PageTable& cells,
                                               std::uint64_t ordinal) const noexcept;
+  [[nodiscard]] std::uint64_t passed_by(std::size_t group, const PageTable& cells,
+                                        std::uint64_t tokens) const noexcept;
   [[nodiscard]] std::uint64_t window_need(std::size_t group, const PageTable& cells,
                                           std::uint64_t tokens) const noexcept;
   [[nodiscard]] std::uint64_t promise_need(const Table& table, const LineInTicket& line, std::size_t group,

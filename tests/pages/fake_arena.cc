@@ -60,7 +60,7 @@ void FakeArena::perform(const SwapCells& job) {
   }
 }
 
-bool FakeArena::holds(std::size_t group, CellAt at, Contents contents) const {
+bool FakeArena::holds(std::size_t group, CellAt at, Contents contents, std::uint32_t /*turns*/) const {
   const std::uint64_t position = store_->position(group, at.page, at.cell);
   for (std::uint32_t layer = 0; layer < store_->group(group).layers(); ++layer) {
     if (value(group, at, layer) != stored(contents, group, layer, position)) return false;
@@ -75,7 +75,7 @@ void FakeArena::poison_free_cells() {
     for (std::uint32_t page = 0; page < cells.page_count(); ++page) {
       if (cells.held_cells(PageId{page}) == 0) continue;
       for (const FrameId frame : cells.frames(PageId{page})) {
-        for (std::uint32_t cell = 0; cell < store_->page_cells(); ++cell) {
+        for (std::uint32_t cell = 0; cell < cells.page_cells(); ++cell) {
           const std::size_t at = static_cast<std::size_t>(frame) * store_->page_cells() + cell;
           if (cells.holders(PageId{page}, cell) > 0) kept[at] = values_[at];
         }

@@ -17,7 +17,8 @@ class FakeArena {
   // Must not outlive the store, whose frames it shadows. All cells begin as poison.
   explicit FakeArena(const PageStore& store);
 
-  // Stores a new cell at its storage position in every layer of its group.
+  // Stores a new cell at its storage position in every layer of its group; a state as a cell whose position
+  // is its ordinal.
   void write(std::size_t group, CellAt at, Contents contents);
 
   // Does what a job says, reading and writing cell after cell as the arena would.
@@ -25,8 +26,9 @@ class FakeArena {
   void perform(const RotateCells& job);
   void perform(const SwapCells& job);
 
-  // Whether every layer of a cell holds these contents at the cell's present storage position.
-  [[nodiscard]] bool holds(std::size_t group, CellAt at, Contents contents) const;
+  // Whether every layer of a cell holds these contents at the cell's present storage position, after whatever
+  // turns.
+  [[nodiscard]] bool holds(std::size_t group, CellAt at, Contents contents, std::uint32_t turns) const;
 
   // Overwrites every cell that nobody holds, in used pages and free frames.
   void poison_free_cells();

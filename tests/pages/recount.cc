@@ -5,7 +5,7 @@ namespace kvasir::pages::test {
 Recount::Recount(const PageStore& store, std::uint64_t frames)
     : store_(&store), frames_(frames), cells_(store.group_count()) {
   for (std::size_t group = 0; group < cells_.size(); ++group) {
-    cells_[group].resize(std::size_t{store.group(group).page_count()} * store.page_cells());
+    cells_[group].resize(std::size_t{store.group(group).page_count()} * store.group(group).page_cells());
   }
 }
 
@@ -15,12 +15,21 @@ void Recount::add(std::size_t group, const Run& run, Holder holder) {
 
 void Recount::add(std::size_t group, CellAt at, Holder holder) {
   spaces_.clear();
-  Cell& cell = cells_[group].at(static_cast<std::size_t>(at.page) * store_->page_cells() + at.cell);
+  Cell& cell = cells_[group].at(static_cast<std::size_t>(at.page) * store_->group(group).page_cells() + at.cell);
   ++(holder == Holder::kFirm ? cell.firm : cell.soft);
 }
 
+void Recount::remove(std::size_t group, const Run& run, Holder holder) {
+  spaces_.clear();
+  for (std::uint32_t i = 0; i < run.count; ++i) {
+    const std::size_t at = static_cast<std::size_t>(run.page) * store_->group(group).page_cells() + run.cell + i;
+    Cell& cell = cells_[group].at(at);
+    --(holder == Holder::kFirm ? cell.firm : cell.soft);
+  }
+}
+
 Recount::Space Recount::space(std::size_t group) const {
-  const std::uint32_t page_cells = store_->page_cells();
+  const std::uint32_t page_cells = store_->group(group).page_cells();
   Space space;
   for (std::size_t page = 0; page < store_->group(group).page_count(); ++page) {
     std::uint32_t held = 0;
@@ -41,7 +50,7 @@ void Recount::settle() const {
   for (std::size_t group = 0; group < cells_.size(); ++group) spaces_.push_back(space(group));
 }
 
-bool Recount::fits(std::uint64_t cells) const {
+bool Recount::fits(const Need& cells) const {
   settle();
   std::uint64_t available = frames_;
   std::uint64_t wanted = 0;
@@ -50,25 +59,13 @@ bool Recount::fits(std::uint64_t cells) const {
   }
   for (std::size_t group = 0; group < spaces_.size(); ++group) {
     const std::uint64_t layers = store_->group(group).layers();
-    for (std::uint64_t there = spaces_[group].holes; there < cells; there += store_->page_cells()) {
+    const std::uint32_t page_cells = store_->group(group).page_cells();
+    for (std::uint64_t there = spaces_[group].holes; there < cells[group]; there += page_cells) {
       wanted += layers;
       if (wanted > available) return false;
     }
   }
   return true;
-}
-
-std::uint64_t Recount::largest(std::uint64_t beside) const {
-  std::uint64_t cells = 0;
-  std::uint64_t step = 1;
-  while (fits(beside + cells + step)) {
-    cells += step;
-    step *= 2;
-  }
-  for (; step > 0; step /= 2) {
-    if (fits(beside + cells + step)) cells += step;
-  }
-  return cells;
 }
 
 std::uint64_t Recount::frames_free() const {
@@ -88,13 +85,13 @@ bool Recount::any_page_free() const {
 }
 
 std::uint32_t Recount::firm(std::size_t group, CellAt at) const {
-  return cells_[group].at(static_cast<std::size_t>(at.page) * store_->page_cells() + at.cell).firm;
+  return cells_[group].at(static_cast<std::size_t>(at.page) * store_->group(group).page_cells() + at.cell).firm;
 }
 
 std::uint32_t Recount::held_in_page(std::size_t group, PageId page) const {
   std::uint32_t held = 0;
-  for (std::uint32_t cell = 0; cell < store_->page_cells(); ++cell) {
-    const Cell& counted = cells_[group][static_cast<std::size_t>(page) * store_->page_cells() + cell];
+  for (std::uint32_t cell = 0; cell < store_->group(group).page_cells(); ++cell) {
+    const Cell& counted = cells_[group][static_cast<std::size_t>(page) * store_->group(group).page_cells() + cell];
     held += counted.firm + counted.soft > 0 ? 1 : 0;
   }
   return held;
@@ -105,8 +102,8 @@ std::string Recount::differences() const {
   for (std::size_t group = 0; group < cells_.size(); ++group) {
     const GroupCells& cells = store_->group(group);
     for (std::size_t i = 0; i < cells_[group].size(); ++i) {
-      const PageId page{static_cast<std::uint32_t>(i / store_->page_cells())};
-      const auto cell = static_cast<std::uint32_t>(i % store_->page_cells());
+      const PageId page{static_cast<std::uint32_t>(i / store_->group(group).page_cells())};
+      const auto cell = static_cast<std::uint32_t>(i % store_->group(group).page_cells());
       const Cell& counted = cells_[group][i];
       if (cells.soft_holders(page, cell) == counted.soft &&
           cells.holders(page, cell) == counted.firm + counted.soft) {

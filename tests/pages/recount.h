@@ -18,12 +18,12 @@ class Recount {
   void add(std::size_t group, const Run& run, Holder holder);
   void add(std::size_t group, CellAt at, Holder holder);
 
-  // Whether `cells` more cells of every group can be had: over all groups, the sum of
-  // ceil(max(0, cells - holes) / page) x layers is at most the free and evictable frames.
-  [[nodiscard]] bool fits(std::uint64_t cells) const;
+  // Takes a holder away again.
+  void remove(std::size_t group, const Run& run, Holder holder);
 
-  // The largest number that fits beside `beside` others.
-  [[nodiscard]] std::uint64_t largest(std::uint64_t beside) const;
+  // Whether so many more cells of each group can be had: over all groups, the sum of
+  // ceil(max(0, cells - holes) / page) x layers is at most the free and evictable frames.
+  [[nodiscard]] bool fits(const Need& cells) const;
 
   // Frames in no page that holds a cell.
   [[nodiscard]] std::uint64_t frames_free() const;

@@ -37,6 +37,22 @@ enum class HardState : std::uint8_t {
   kTightReservation,           // of exactly what is free
   kDivision,                   // an edit that rewrites keys
   kPromiseUsed,                // a commit that a promise paid for
+  kWindowRelease,              // a commit gives back what a window group has passed
+  kRingReused,                 // a line writes over cells of its own
+  kFloorRaised,                // an edit raises the floor of a window
+  kFreeRewind,                 // across a window that is still held
+  kCheckpointRestored,         // not the beginning
+  kBehindCaughtUp,             // the last of the missing tokens is computed
+  kBehindForked,               // a conversation that is behind is forked
+  kCheckpointKept,             // by a commit
+  kCheckpointEvicted,          // for space
+  kStateKept,                  // a line accepted in part ends where a state was reserved
+  kStateMissed,                // or leaves its conversation behind
+  kHybridHit,                  // a beginning found with its window or state
+  kCrossReplaced,              // an encoder's output takes the place of another
+  kRefusedBusy,                // a call for a conversation in an open ticket
+  kRefusedBehind,              // a call that must wait until a conversation has caught up
+  kRefusedMove,                // positions or tokens that cannot move
   kCount
 };
 inline constexpr std::size_t kHardStates = static_cast<std::size_t>(HardState::kCount);
@@ -63,15 +79,21 @@ class StoreRun {
   // Closes all that is open: nothing may be left behind. Throws Disagreement.
   void end();
 
-  // The latest operations, one a line.
+  // The geometry and the latest operations, one a line.
   [[nodiscard]] std::string story() const;
 
  private:
   struct Line {
     TwinConversation* conversation = nullptr;
     std::vector<TwinCell> planned;
-    std::uint64_t promise_used = 0;
+    std::uint64_t fewest = 0;
+    std::vector<std::uint64_t> due;  // checkpoints
     bool withdrawn = false;
+  };
+  // What a conversation holds in each group, from the ordinal `starts` on.
+  struct Shape {
+    std::vector<std::uint64_t> starts;
+    std::vector<std::vector<CellAt>> cells;
   };
   struct OpenTicket {
     Ticket ticket;
@@ -83,6 +105,12 @@ class StoreRun {
     EditTicket ticket;
     TwinConversation* conversation = nullptr;
     TwinConversation after;
+    std::uint64_t first_changed = UINT64_MAX;
+  };
+  struct OpenEncode {
+    EncodeTicket ticket;
+    TwinConversation* conversation = nullptr;
+    std::uint64_t count = 0;
   };
   struct OpenCompaction {
     std::unique_ptr<Compaction> compaction;
@@ -96,18 +124,34 @@ class StoreRun {
   void fork_conversation();
   void promise();
   void swap_cells();
+  void rewind();
+  void expect_rewound(TwinConversation& conversation, std::uint64_t length);
+  [[nodiscard]] Shape shape_after_rewind(const TwinConversation& conversation, std::uint64_t length,
+                                         const TwinCheckpoint* checkpoint) const;
   // Steps.
   void begin_ticket();
   void shrink(std::vector<Growth>& plan, const std::vector<TwinConversation*>& who) const;
   void begin_impossible_ticket();
+  void begin_busy();
+  [[nodiscard]] static LineInTicket line_of(const Growth& growth, const TwinConversation& conversation);
+  [[nodiscard]] Need need_of_plan(const Recount& counted, const std::vector<Growth>& plan,
+                                  const std::vector<TwinConversation*>& who, Need& others) const;
   void begin(const std::vector<Growth>& plan, const std::vector<TwinConversation*>& who);
   void pass();
   void withdraw();
   void withdraw_line(Line& line, std::size_t index);
   void commit_ticket();
   void abort_ticket();
+  void expect_states(const std::vector<Growth>& plan, const Recount& counted, Need need);
+  [[nodiscard]] std::vector<std::uint64_t> due_checkpoints(const TwinConversation& conversation,
+                                                           const Growth& growth) const;
+  void write_new(const Line& line, std::size_t index, std::uint64_t from);
   void give_back(Line& line, std::uint64_t accepted);
-  void install(Line& line, std::uint64_t accepted);
+  void install(Line& line, std::uint64_t accepted, const Shape& computed,
+               const std::vector<std::vector<StateWrite>>& states);
+  void keep_checkpoint(TwinConversation& conversation, std::uint64_t ordinal, const Shape& computed,
+                       const std::vector<std::vector<StateWrite>>& states);
+  [[nodiscard]] Shape computed_by(std::size_t line) const;
   // Edits.
   void begin_edit();
   void begin_impossible_edit();
@@ -116,12 +160,17 @@ class StoreRun {
   [[nodiscard]] EditOperation random_operation(std::uint64_t length);
   void commit_edit();
   void abort_edit();
+  // An encoder's output.
+  void begin_encode();
+  void end_encode();
   // The index.
   void remember();
   void remember(TwinConversation& conversation);
   void forget();
   void adopt();
+  [[nodiscard]] std::optional<Shape> shape_of_beginning(std::span<const TwinBlock* const> blocks) const;
   void follow_evictions();
+  void follow_checkpoints();
   // Compaction.
   void begin_compaction();
   void end_compaction();
@@ -132,16 +181,33 @@ class StoreRun {
   [[nodiscard]] TwinConversation* any_conversation();
   [[nodiscard]] TwinConversation* idle_conversation();
   [[nodiscard]] Token token_at(const TwinConversation& conversation, std::uint64_t ordinal);
-  [[nodiscard]] std::uint64_t random_length(std::uint64_t beside);
-  [[nodiscard]] std::uint64_t random_growth(const TwinConversation& conversation, std::uint64_t beside);
+  [[nodiscard]] std::uint64_t random_length(std::uint64_t room);
+  [[nodiscard]] std::uint64_t random_growth(const TwinConversation& conversation, std::uint64_t room);
   [[nodiscard]] std::uint64_t promised() const;
   [[nodiscard]] Recount recount() const;
+  // Space, in store_run_space.cc.
+  [[nodiscard]] bool has(GroupKind kind) const;
+  [[nodiscard]] bool only_full() const;
+  [[nodiscard]] std::uint64_t kept_behind(std::size_t group) const;
+  [[nodiscard]] Shape shape_of(const TwinConversation& conversation) const;
+  [[nodiscard]] Need cells_of(const LineInTicket& line) const;
+  [[nodiscard]] std::uint64_t window_need(const Recount& counted, const Shape& shape, std::size_t group,
+                                          std::uint64_t tokens) const;
+  [[nodiscard]] Need need_of(const Recount& counted, const Shape& shape, const LineInTicket& line,
+                             std::uint64_t promised) const;
+  [[nodiscard]] Need promised_need(const Recount& counted, const TwinConversation* instead = nullptr,
+                                   const Shape* shape = nullptr, std::uint64_t promised = 0) const;
+  [[nodiscard]] Need promised_but(const Recount& counted, const TwinConversation& conversation) const;
+  [[nodiscard]] std::uint64_t largest(const Recount& counted, const Need& beside) const;
+  [[nodiscard]] std::uint64_t largest_for(const Recount& counted, const TwinConversation& conversation) const;
+  void require_shortage(const Error& error, const Recount& counted, const Need& need, const Need& beside) const;
   [[nodiscard]] std::uint64_t digest() const;
   void count(HardState state) { ++(*counts_)[static_cast<std::size_t>(state)]; }
   void tell(std::string what) { story_[steps_ % story_.size()] = std::move(what); }
   static void require(bool holds, const std::string& what);
   void require_failure(const Error& error, Outcome code, std::uint64_t digest_before);
   void check_conversation(const TwinConversation& conversation) const;
+  void check_kinds(const TwinConversation& conversation) const;
   void check_spans(const TwinConversation& conversation, std::size_t group) const;
   void check_space(const Recount& counted) const;
 
@@ -152,12 +218,18 @@ class StoreRun {
   std::unique_ptr<FakeArena> arena_;
   std::vector<std::unique_ptr<TwinConversation>> conversations_;
   TwinIndex index_;
+  Turns turns_;
   std::uint64_t evictions_seen_ = 0;
+  std::uint64_t checkpoint_evictions_seen_ = 0;
+  std::uint64_t encodes_ = 0;
+  Need edit_more_{};  // what the promise of the conversation in the open edit will need more
   std::optional<OpenTicket> ticket_;
   std::optional<OpenEdit> edit_;
+  std::optional<OpenEncode> encode_;
   std::optional<OpenCompaction> compaction_;
   std::size_t most_conversations_ = 1;
   std::uint64_t steps_ = 0;
+  std::string geometry_;
   std::array<std::string, 40> story_;
 };
 

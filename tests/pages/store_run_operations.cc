@@ -1,4 +1,4 @@
-// The operations of a history on tables, the index and compaction.
+// The operations of a history on tables and compaction.
 
 #include <algorithm>
 #include <utility>
@@ -17,12 +17,15 @@ void StoreRun::try_operation() {
     return abort_ticket();
   }
   if (edit_ && random_.percent(40)) return random_.percent(70) ? commit_edit() : abort_edit();
+  if (encode_ && random_.percent(40)) return end_encode();
+  if (!only_full() && random_.percent(12)) return rewind();
+  if (has(GroupKind::kCross) && random_.percent(8)) return begin_encode();
   const std::uint64_t what = random_.below(1000);
   if (what < 20) return open_conversation();
   if (what < 50) return close_conversation();
   if (what < 100) return fork_conversation();
   if (what < 345) return begin_ticket();
-  if (what < 350) return begin_impossible_ticket();
+  if (what < 350) return random_.percent(30) ? begin_impossible_ticket() : begin_busy();
   if (what < 515) return begin_edit();
   if (what < 520) return begin_impossible_edit();
   if (what < 535) return swap_cells();
@@ -49,14 +52,24 @@ void StoreRun::open_conversation() {
   conversation->id = *id;
   conversation->salt = random_.percent(6) ? 1 : 0;
   conversation->script = random_.below(3);
+  conversation->floors.resize(spec_.groups.size());
+  conversation->starts.resize(spec_.groups.size());
   conversations_.push_back(std::move(conversation));
 }
 
 void StoreRun::close_conversation() {
-  const TwinConversation* const conversation = idle_conversation();
+  const TwinConversation* const conversation = any_conversation();
   if (conversation == nullptr) return;
   tell("close " + std::to_string(static_cast<std::uint32_t>(conversation->id)));
-  store_->close(conversation->id);
+  const bool is_busy = busy(*conversation);
+  require(store_->close(conversation->id) == (is_busy ? Outcome::kBusy : Outcome::kDone),
+          "close() and open tickets differ");
+  if (is_busy) return count(HardState::kRefusedBusy);
+  if (ticket_) {
+    for (Line& line : ticket_->lines) {
+      if (line.conversation == conversation) line.conversation = nullptr;  // it was withdrawn
+    }
+  }
   std::erase_if(conversations_, [&](const auto& one) { return one.get() == conversation; });
 }
 
@@ -66,13 +79,25 @@ void StoreRun::fork_conversation() {
   if (ticket_ && random_.percent(85)) parent = random_.one_of(ticket_->lines).conversation;
   if (parent == nullptr || conversations_.size() >= most_conversations_) return;
   if (busy(*parent)) count(HardState::kForkInsideTicket);
+  tell("fork " + std::to_string(static_cast<std::uint32_t>(parent->id)));
+  // What is promised to the parent may count on cells that it alone holds.
+  Recount counted = recount();
+  for (std::size_t group = 0; group < spec_.groups.size(); ++group) {
+    for (const Run& run : store_->runs(parent->id, group)) counted.add(group, run, Holder::kFirm);
+  }
+  const bool fits = counted.fits(promised_need(counted));
+  const std::uint64_t before = fits ? 0 : digest();
   const auto id = store_->fork(parent->id);
-  require(id.has_value(), "fork() fails");
-  tell("fork " + std::to_string(static_cast<std::uint32_t>(parent->id)) + " to " +
-       std::to_string(static_cast<std::uint32_t>(*id)));
+  require(id.has_value() == fits, "fork() and the rule differ");
+  if (!fits) {
+    count(HardState::kShortage);
+    return require_failure(id.error(), Outcome::kNoSpace, before);
+  }
+  if (!parent->owed.empty()) count(HardState::kBehindForked);
   auto child = std::make_unique<TwinConversation>(*parent);
   child->id = *id;
   child->promised = 0;
+  child->line = {};
   if (random_.percent(20)) child->script = random_.below(3);
   conversations_.push_back(std::move(child));
 }
@@ -80,9 +105,14 @@ void StoreRun::fork_conversation() {
 void StoreRun::promise() {
   TwinConversation* const conversation = any_conversation();
   if (conversation == nullptr) return;
-  const std::uint64_t others = promised() - conversation->promised;
-  const std::uint64_t wanted = random_.percent(15) ? 0 : random_length(others);
-  const bool fits = recount().fits(others + wanted);
+  const Recount counted = recount();
+  const std::uint64_t wanted = random_.percent(15) ? 0 : random_length(largest_for(counted, *conversation));
+  const std::uint64_t all = wanted + conversation->owed.size();
+  const Need others = promised_but(counted, *conversation);
+  const Need need = need_of(counted, shape_of(*conversation), conversation->line, all);
+  Need total = others;
+  for (std::size_t group = 0; group < total.size(); ++group) total[group] += need[group];
+  const bool fits = counted.fits(total);
   const std::uint64_t before = fits ? 0 : digest();
   tell("promise " + std::to_string(static_cast<std::uint32_t>(conversation->id)) + " " +
        std::to_string(wanted));
@@ -91,13 +121,13 @@ void StoreRun::promise() {
   require(status.has_value() == fits, "promise() and the rule differ");
   if (!fits) {
     count(HardState::kShortage);
+    require_shortage(status.error(), counted, need, others);
     return require_failure(status.error(), Outcome::kNoSpace, before);
   }
-  conversation->promised = wanted;
+  conversation->promised = all;
 }
 
 void StoreRun::swap_cells() {
-  if (ticket_ || edit_) return;
   const TwinConversation* const conversation = any_conversation();
   if (conversation == nullptr) return;
   const std::uint64_t length = conversation->cells.size();
@@ -105,84 +135,43 @@ void StoreRun::swap_cells() {
   const std::uint64_t b = random_.below(length + 2);
   tell("swap " + std::to_string(static_cast<std::uint32_t>(conversation->id)) + " " + std::to_string(a) +
        " " + std::to_string(b));
-  const bool possible = std::max(a, b) < length;
-  const std::uint64_t before = possible ? 0 : digest();
+  Outcome outcome = Outcome::kDone;
+  if (std::max(a, b) >= length) {
+    outcome = Outcome::kInvalidArgument;
+  } else if (ticket_ || edit_ || encode_) {
+    outcome = Outcome::kBusy;
+    count(HardState::kRefusedBusy);
+  } else if (!conversation->owed.empty()) {
+    outcome = Outcome::kWrongState;
+    count(HardState::kRefusedBehind);
+  }
+  const std::uint64_t before = outcome == Outcome::kDone ? 0 : digest();
   const auto swaps = store_->swap(conversation->id, a, b);
-  require(swaps.has_value() == possible, "swap() of tokens that are there and the length differ");
-  if (!possible) return require_failure(swaps.error(), Outcome::kInvalidArgument, before);
+  require(swaps.has_value() == (outcome == Outcome::kDone), "swap() and what is possible differ");
+  if (!swaps) return require_failure(swaps.error(), outcome, before);
+  std::size_t groups = 0;
+  for (std::size_t group = 0; group < spec_.groups.size() && a != b; ++group) {
+    if (keeps_tokens(spec_.groups[group]) && std::min(a, b) >= conversation->starts[group]) ++groups;
+  }
+  require(swaps->size() == groups, "cells of another number of groups change places");
   for (const SwapCells& swap : *swaps) {
     arena_->perform(swap);
     index_.swapped(swap);
-  }
-}
-
-void StoreRun::remember() {
-  TwinConversation* const conversation = any_conversation();
-  if (conversation == nullptr) return;
-  tell("remember " + std::to_string(static_cast<std::uint32_t>(conversation->id)));
-  remember(*conversation);
-}
-
-void StoreRun::remember(TwinConversation& conversation) {
-  store_->remember(conversation.id, conversation.tokens(), conversation.salt);
-  index_.remember(conversation, store_->page_cells(), cells_of(*store_, conversation.id));
-}
-
-// Mostly by a new conversation.
-void StoreRun::adopt() {
-  if (random_.percent(50)) close_conversation();
-  if (conversations_.size() < most_conversations_ && random_.percent(90)) open_conversation();
-  TwinConversation* conversation = conversations_.empty() ? nullptr : conversations_.back().get();
-  if (random_.percent(10)) conversation = any_conversation();
-  if (conversation == nullptr || busy(*conversation)) return;
-  std::vector<Token> tokens;
-  for (std::uint64_t length = random_.between(store_->page_cells(), 6 * store_->page_cells());
-       tokens.size() < length;) {
-    tokens.push_back(token_at(*conversation, tokens.size()));
-  }
-  const std::uint64_t limit = random_.percent(80) ? tokens.size() - 1 : random_.below(tokens.size() + 10);
-  tell("adopt by " + std::to_string(static_cast<std::uint32_t>(conversation->id)) + ", at most " +
-       std::to_string(limit));
-  if (!conversation->cells.empty()) {
-    const std::uint64_t before = digest();
-    const auto refused = store_->adopt(conversation->id, tokens, limit, conversation->salt);
-    require(!refused, "a conversation that is not empty adopts");
-    return require_failure(refused.error(), Outcome::kWrongState, before);
-  }
-  Recount counted = recount();
-  std::optional<Contents> last;
-  std::uint64_t expected = 0;
-  bool held_evictable = false;
-  for (const TwinBlock* block : index_.find(conversation->salt, tokens, limit, store_->page_cells())) {
-    bool evictable = false;
-    for (std::size_t group = 0; group < store_->group_count(); ++group) {
-      for (const CellAt& at : block->cells[group]) {
-        evictable |= counted.firm(group, at) == 0;
-        counted.add(group, at, Holder::kFirm);
+    std::vector<TwinCheckpoint*> seen;
+    for (const auto& one : conversations_) {
+      for (const auto& checkpoint : one->checkpoints) {
+        if (std::ranges::find(seen, checkpoint.get()) != seen.end()) continue;
+        seen.push_back(checkpoint.get());
+        follow(checkpoint->cells[swap.group], swap);
       }
     }
-    if (!counted.fits(promised())) break;
-    held_evictable |= evictable;
-    expected += store_->page_cells();
-    last = block->key;
   }
-  const auto found = store_->adopt(conversation->id, tokens, limit, conversation->salt);
-  require(found.has_value(), "adopt() fails");
-  require(*found == expected,
-          "adopt() finds " + std::to_string(*found) + " tokens, not " + std::to_string(expected));
-  if (expected == 0) return;
-  if (held_evictable) count(HardState::kHitHoldsEvictable);
-  index_.touch(*last);
-  for (std::size_t i = 0; i < expected; ++i) {
-    conversation->cells.push_back(conversation->next_cell(conversation->cells, tokens[i]));
-  }
-  conversation->remembered = expected;
 }
 
 void StoreRun::begin_compaction() {
   std::vector<TableId> stay;
   for (const auto& conversation : conversations_) {
-    if (busy(*conversation) || random_.percent(3)) stay.push_back(conversation->id);
+    if (random_.percent(3)) stay.push_back(conversation->id);
   }
   const auto budget = static_cast<std::uint32_t>(
       random_.percent(70) ? store_->page_cells() : random_.between(1, store_->page_cells()));
@@ -220,7 +209,17 @@ void StoreRun::end_compaction() {
   tell(story_[steps_ % story_.size()] + " commit the compaction");
   const auto moved = compaction_->compaction->commit();
   if (moved) {
-    for (const CopyCells& copy : compaction_->copies) index_.copied(copy);
+    for (const CopyCells& copy : compaction_->copies) {
+      index_.copied(copy);
+      std::vector<TwinCheckpoint*> seen;
+      for (const auto& one : conversations_) {
+        for (const auto& checkpoint : one->checkpoints) {
+          if (std::ranges::find(seen, checkpoint.get()) != seen.end()) continue;
+          seen.push_back(checkpoint.get());
+          follow(checkpoint->cells[copy.group], copy);
+        }
+      }
+    }
   } else {
     require(moved.error().code() == Outcome::kWrongState && promised() > 0, "a compaction does not commit");
   }

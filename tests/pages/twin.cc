@@ -7,8 +7,8 @@
 namespace kvasir::pages::test {
 namespace {
 
-Contents first_contents(std::uint64_t salt) {
-  return mix(salt);
+Contents first_contents(const TwinConversation& of) {
+  return mix(of.salt + 1000 * of.encoded);
 }
 
 Contents next_contents(Contents before, Token token, std::int64_t position) {
@@ -36,44 +36,113 @@ std::vector<Token> TwinConversation::tokens() const {
 TwinCell TwinConversation::next_cell(std::span<const TwinCell> before, Token token) const {
   TwinCell cell{.token = token};
   cell.position = before.empty() ? 0 : before.back().position + 1;
+  cell.stored = before.empty() ? 0 : before.back().stored + 1;
   cell.contents =
-      next_contents(before.empty() ? first_contents(salt) : before.back().contents, token, cell.position);
+      next_contents(before.empty() ? first_contents(*this) : before.back().contents, token, cell.position);
   return cell;
 }
 
-void TwinConversation::edit(const EditOperation& operation) {
+bool keeps_tokens(const GroupSpec& group) {
+  return group.kind == GroupKind::kFull || group.kind == GroupKind::kWindow;
+}
+
+bool TwinConversation::rewinds_freely(std::uint64_t length, const StoreSpec& spec) const {
+  if (length == cells.size()) return true;
+  for (std::size_t group = 0; group < spec.groups.size(); ++group) {
+    const GroupSpec& geometry = spec.groups[group];
+    if (geometry.kind == GroupKind::kRecurrent) return false;
+    if (geometry.kind != GroupKind::kWindow) continue;
+    if (length <= floors[group]) return false;
+    // Every ordinal that the next token sees.
+    for (std::uint64_t seen = floors[group]; seen < length; ++seen) {
+      if (seen + geometry.width >= length && seen < starts[group]) return false;
+    }
+  }
+  return true;
+}
+
+void TwinConversation::drop_checkpoints_above(std::uint64_t ordinal) {
+  std::erase_if(checkpoints, [&](const auto& checkpoint) { return checkpoint->ordinal > ordinal; });
+}
+
+Outcome TwinConversation::judge(const EditOperation& operation, const StoreSpec& spec) const {
+  using Kind = EditOperation::Kind;
+  const std::uint64_t length = cells.size();
+  if (operation.first > length || operation.count > length - operation.first)
+    return Outcome::kInvalidArgument;
+  if (operation.kind == Kind::kDivide && operation.amount < 1) return Outcome::kInvalidArgument;
+  if (operation.count == 0) return Outcome::kDone;
+  if (operation.kind == Kind::kRemove && operation.first + operation.count == length)
+    return rewinds_freely(operation.first, spec) ? Outcome::kDone : Outcome::kWrongState;
+  std::uint64_t held = length;
+  for (std::size_t group = 0; group < spec.groups.size(); ++group) {
+    if (spec.groups[group].kind == GroupKind::kRecurrent) return Outcome::kUnsupported;
+    if (keeps_tokens(spec.groups[group])) held = std::min(held, starts[group]);
+  }
+  if (operation.kind != Kind::kRemove && !spec.positions_can_move) return Outcome::kUnsupported;
+  if (operation.kind != Kind::kShift) return Outcome::kDone;
+  for (std::uint64_t i = std::max(operation.first, held); i < operation.first + operation.count; ++i) {
+    const std::int64_t position = cells[i].position + operation.amount;
+    if (position < 0 || position > kPositionMax) return Outcome::kInvalidArgument;
+  }
+  return Outcome::kDone;
+}
+
+void TwinConversation::edit(const EditOperation& operation, const StoreSpec& spec, Turns& turns) {
+  using Kind = EditOperation::Kind;
+  if (operation.count == 0) return;
+  const std::uint64_t end = operation.first + operation.count;
+  const bool cuts_the_end = operation.kind == Kind::kRemove && end == cells.size();
+  // An ordinal follows the token that it names; one whose token goes names the next that stays.
+  const auto carry = [&](std::uint64_t ordinal) {
+    if (operation.kind != Kind::kRemove || ordinal <= operation.first) return ordinal;
+    return ordinal < end ? operation.first : ordinal - operation.count;
+  };
+  for (std::size_t group = 0; group < spec.groups.size() && !cuts_the_end; ++group) {
+    const GroupSpec& geometry = spec.groups[group];
+    if (geometry.kind != GroupKind::kWindow) continue;
+    if (cells.size() > geometry.width)
+      floors[group] = std::max(floors[group], cells.size() - geometry.width);
+    floors[group] = carry(floors[group]);
+    starts[group] = carry(starts[group]);
+  }
   const auto first = cells.begin() + static_cast<std::ptrdiff_t>(operation.first);
   const auto last = first + static_cast<std::ptrdiff_t>(operation.count);
-  if (first == last) return;
   switch (operation.kind) {
-    case EditOperation::Kind::kRemove: {
+    case Kind::kRemove: {
       const auto behind = cells.erase(first, last);
       if (behind != cells.end()) behind->touched = true;
       break;
     }
-    case EditOperation::Kind::kShift:
+    case Kind::kShift:
       for (auto cell = first; cell != last; ++cell) {
         cell->position += operation.amount;
         cell->touched = true;
       }
       break;
-    case EditOperation::Kind::kDivide:
+    case Kind::kDivide:
       for (auto cell = first; cell != last; ++cell) {
         cell->position /= operation.amount;
+        cell->turns = turns.add(cell->turns, cell->position - cell->stored);
+        cell->stored = cell->position;
         cell->touched = true;
       }
       break;
   }
 }
 
-std::vector<Contents> clean_contents(std::uint64_t salt, std::span<const Token> tokens) {
+std::vector<Contents> clean_contents(const TwinConversation& like, std::span<const Token> tokens) {
   std::vector<Contents> all;
-  Contents contents = first_contents(salt);
+  Contents contents = first_contents(like);
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     contents = next_contents(contents, tokens[i], static_cast<std::int64_t>(i));
     all.push_back(contents);
   }
   return all;
+}
+
+Contents encoded_contents(std::uint64_t encoded, std::uint64_t cell) {
+  return mix(mix(encoded) + cell);
 }
 
 const TwinBlock* TwinIndex::find(Contents key) const {
@@ -86,19 +155,48 @@ TwinBlock* TwinIndex::find(Contents key) {
   return found == blocks_.end() ? nullptr : &*found;
 }
 
-void TwinIndex::remember(TwinConversation& conversation, std::uint32_t page_cells,
+// What a conversation has of the block that ends at `end`.
+std::vector<CellAt> TwinIndex::cells_for(const TwinConversation& conversation, const StoreSpec& spec,
+                                         std::size_t group, const std::vector<CellAt>& cells,
+                                         std::uint64_t end) const {
+  const std::uint64_t first = end - spec.page_cells;
+  switch (spec.groups[group].kind) {
+    case GroupKind::kFull:
+    case GroupKind::kWindow: {
+      if (conversation.starts[group] > first) return {};
+      const auto begin = cells.begin() + static_cast<std::ptrdiff_t>(first - conversation.starts[group]);
+      return {begin, begin + static_cast<std::ptrdiff_t>(spec.page_cells)};
+    }
+    case GroupKind::kRecurrent:
+      if (conversation.cells.size() == end) return cells;
+      for (const auto& checkpoint : conversation.checkpoints) {
+        if (checkpoint->ordinal == end) return checkpoint->cells[group];
+      }
+      break;
+    case GroupKind::kCross:
+      break;
+  }
+  return {};
+}
+
+void TwinIndex::remember(TwinConversation& conversation, const StoreSpec& spec,
                          const std::vector<std::vector<CellAt>>& cells) {
   const std::uint64_t clean = conversation.clean_length();
+  const std::uint32_t page_cells = spec.page_cells;
   if (clean / page_cells <= conversation.remembered / page_cells) return;
   conversation.remembered = clean;
   std::optional<Contents> parent;
   for (std::uint64_t end = page_cells; end <= clean; end += page_cells) {
     const Contents key = conversation.cells[end - 1].contents;
-    if (find(key) == nullptr) {
-      TwinBlock block{.key = key, .parent = parent};
-      for (const std::vector<CellAt>& of_group : cells) {
-        const auto last = of_group.begin() + static_cast<std::ptrdiff_t>(end);
-        block.cells.emplace_back(last - page_cells, last);
+    if (TwinBlock* const known = find(key); known != nullptr) {
+      for (std::size_t group = 0; group < cells.size(); ++group) {
+        if (known->cells[group].empty())
+          known->cells[group] = cells_for(conversation, spec, group, cells[group], end);
+      }
+    } else {
+      TwinBlock block{.key = key, .used = 0, .cells = {}, .parent = parent};
+      for (std::size_t group = 0; group < cells.size(); ++group) {
+        block.cells.push_back(cells_for(conversation, spec, group, cells[group], end));
       }
       blocks_.push_back(std::move(block));
       touch(key);
@@ -107,11 +205,11 @@ void TwinIndex::remember(TwinConversation& conversation, std::uint32_t page_cell
   }
 }
 
-std::vector<const TwinBlock*> TwinIndex::find(std::uint64_t salt, std::span<const Token> tokens,
+std::vector<const TwinBlock*> TwinIndex::find(const TwinConversation& like, std::span<const Token> tokens,
                                               std::uint64_t limit, std::uint32_t page_cells) const {
   std::vector<const TwinBlock*> found;
   const std::uint64_t most = std::min<std::uint64_t>(limit, tokens.size());
-  const std::vector<Contents> keys = clean_contents(salt, tokens.first(most));
+  const std::vector<Contents> keys = clean_contents(like, tokens.first(most));
   for (std::uint64_t end = page_cells; end <= most; end += page_cells) {
     const TwinBlock* block = find(keys[end - 1]);
     if (block == nullptr) break;
@@ -135,23 +233,27 @@ bool TwinIndex::evict() {
 }
 
 void TwinIndex::copied(const CopyCells& copy) {
-  for (TwinBlock& block : blocks_) {
-    for (CellAt& at : block.cells[copy.group]) {
-      if (at.page != copy.from.page || at.cell < copy.from.cell || at.cell >= copy.from.cell + copy.count)
-        continue;
-      at = {copy.to.page, copy.to.cell + (at.cell - copy.from.cell)};
-    }
-  }
+  for (TwinBlock& block : blocks_) follow(block.cells[copy.group], copy);
 }
 
 void TwinIndex::swapped(const SwapCells& swap) {
-  for (TwinBlock& block : blocks_) {
-    for (CellAt& at : block.cells[swap.group]) {
-      if (at == swap.a) {
-        at = swap.b;
-      } else if (at == swap.b) {
-        at = swap.a;
-      }
+  for (TwinBlock& block : blocks_) follow(block.cells[swap.group], swap);
+}
+
+void follow(std::vector<CellAt>& cells, const CopyCells& copy) {
+  for (CellAt& at : cells) {
+    if (at.page != copy.from.page || at.cell < copy.from.cell || at.cell >= copy.from.cell + copy.count)
+      continue;
+    at = {copy.to.page, copy.to.cell + (at.cell - copy.from.cell)};
+  }
+}
+
+void follow(std::vector<CellAt>& cells, const SwapCells& swap) {
+  for (CellAt& at : cells) {
+    if (at == swap.a) {
+      at = swap.b;
+    } else if (at == swap.b) {
+      at = swap.a;
     }
   }
 }
