@@ -6,7 +6,8 @@
 //
 // Invariants (docs/invariants.md)
 //   K1  A conversation's checkpoints are in order of ordinals, each above 0 and at most its length.
-//   K2  A checkpoint holds, softly, a state of its ordinal in every recurrent group, and in every window group
+//   K2  A checkpoint holds, softly, a state of its ordinal in every recurrent group, and in every window
+//   group
 //       of width W the cells from at most max(its floor, its ordinal - W) up to its ordinal.
 //   K3  A checkpoint is in the store exactly as long as a conversation has it.
 #pragma once
@@ -24,7 +25,7 @@ namespace kvasir::pages {
 enum class CheckpointId : std::uint32_t {};
 
 struct Checkpoint {
-  std::uint64_t ordinal = 0;  // of the token that would come next
+  std::uint64_t ordinal = 0;     // of the token that would come next
   std::vector<PageTable> cells;  // [group]: of windows and recurrent groups
   std::array<std::uint64_t, kGroupsMax> floors{};
   std::uint32_t owners = 0;  // conversations; 0 while a ticket prepares it

@@ -232,8 +232,8 @@ Result<EditOutline> PageStore::check_edit(TableId id, std::span<const EditOperat
   return outline;
 }
 
-// What the promise of an edited conversation may need beyond what it needs now: an edit takes length away, and
-// with it the passing of cells that stay. Which of them others hold by the commit does not matter then.
+// What the promise of an edited conversation may need beyond what it needs now: an edit takes length away,
+// and with it the passing of cells that stay. Which of them others hold by the commit does not matter then.
 Need PageStore::promise_grows(const Table& table, std::span<const EditOperation> operations) const {
   Need more{};
   if (only_full_ || table.promised <= spec_.pass_tokens) return more;
@@ -268,8 +268,8 @@ void PageStore::plan_operation(EditTicket& ticket, std::uint32_t group, const Ed
   }
 }
 
-// Rewrites the cells of the range that are held into new ones at the divided positions, whose storage position is the
-// logical one.
+// Rewrites the cells of the range that are held into new ones at the divided positions, whose storage
+// position is the logical one.
 void PageStore::plan_divide(EditTicket& ticket, std::uint32_t group, const EditOperation& operation,
                             std::uint64_t& pages) {
   std::vector<Run> rewritten;

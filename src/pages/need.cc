@@ -1,9 +1,10 @@
 // How many cells of each group conversations will need for the tokens that are promised to them.
 //
 // A full group needs a cell for each token. A window group gives back between steps what it has passed, if no
-// one else holds it: with P tokens in a step at most and K = W + R kept behind, r tokens from length l on need
-// r cells but those that nobody else holds below l + r - P - K, be they there already or new. A recurrent
-// group needs one state beside the present one, and one more where the present one stays for others.
+// one else holds it: with P tokens in a step at most and K = W + R kept behind, r tokens from length l on
+// need r cells but those that nobody else holds below l + r - P - K, be they there already or new. A
+// recurrent group needs one state beside the present one, and one more where the present one stays for
+// others.
 
 #include <algorithm>
 
@@ -58,8 +59,8 @@ std::uint64_t PageStore::window_need(std::size_t group, const PageTable& cells,
   return tokens - new_ones - exclusive_below(group, cells, passed);
 }
 
-// What a conversation will need beyond what it and its ticket hold, with so much promised behind the tokens of
-// the ticket's line. That may end in part or not at all, and what it used up is promised again then.
+// What a conversation will need beyond what it and its ticket hold, with so much promised behind the tokens
+// of the ticket's line. That may end in part or not at all, and what it used up is promised again then.
 std::uint64_t PageStore::promise_need(const Table& table, const LineInTicket& line, std::size_t group,
                                       std::uint64_t promised) const noexcept {
   if (promised == 0 && line.count == 0) return 0;

@@ -53,10 +53,10 @@ Result<std::unique_ptr<PageStore>> PageStore::make(StoreSpec spec) {
   if (spec.checkpoint_tokens == 0)
     spec.checkpoint_tokens = base::div_up(kCheckpointTokens, spec.page_cells) * spec.page_cells;
   if (spec.checkpoint_tokens % spec.page_cells != 0) {
-    return fail(Outcome::kInvalidArgument,
-                "checkpoints every " + std::to_string(spec.checkpoint_tokens) +
-                    " tokens are not at page boundaries",
-                {.wanted = spec.checkpoint_tokens, .limit = spec.page_cells});
+    return fail(
+        Outcome::kInvalidArgument,
+        "checkpoints every " + std::to_string(spec.checkpoint_tokens) + " tokens are not at page boundaries",
+        {.wanted = spec.checkpoint_tokens, .limit = spec.page_cells});
   }
   if (spec.pass_tokens == 0) return fail(Outcome::kInvalidArgument, "a pass computes at least one token");
   std::unique_ptr<PageStore> store(new PageStore(spec));
@@ -87,8 +87,8 @@ Result<TableId> PageStore::open() {
   });
 }
 
-Outcome PageStore::close(TableId table) noexcept {
-  Table& closing = entry(table);
+Outcome PageStore::close(TableId id) noexcept {
+  Table& closing = entry(id);
   if (closing.busy) return Outcome::kBusy;
   for (std::size_t group = 0; group < groups_.size(); ++group) {
     release(group, closing.cells[group].runs(), Holder::kFirm);
@@ -101,14 +101,14 @@ Outcome PageStore::close(TableId table) noexcept {
   closing = Table{};
   closing.cells = std::move(emptied);
   closing.checkpoints = std::move(none);
-  closed_.push_back(table);
+  closed_.push_back(id);
   return Outcome::kDone;
 }
 
-Result<TableId> PageStore::fork(TableId table) {
+Result<TableId> PageStore::fork(TableId id) {
   KVASIR_ASSIGN(const TableId child, open());
   Table& copy = entry(child);
-  const Table& parent = entry(table);
+  const Table& parent = entry(id);
   try {
     copy.cells = parent.cells;
     copy.checkpoints.reserve(parent.checkpoints.size());
@@ -124,16 +124,17 @@ Result<TableId> PageStore::fork(TableId table) {
   copy.first_dirty = parent.first_dirty;
   copy.remembered = parent.remembered;
   copy.encoded = parent.encoded;
-  for (const CheckpointId id : copy.checkpoints) own_checkpoint(id);
+  for (const CheckpointId checkpoint : copy.checkpoints) own_checkpoint(checkpoint);
   for (std::size_t group = 0; group < groups_.size(); ++group) {
     hold(group, copy.cells[group].runs(), Holder::kFirm);
   }
   // Where only full groups are, no promise counts on what the parent gives back.
   if (only_full_ || promises_fit()) return child;
   static_cast<void>(close(child));
-  return fail(Outcome::kNoSpace,
-              "what is promised to the conversation counts on cells that a fork would keep; a larger pool helps",
-              {.setting = "--pool"});
+  return fail(
+      Outcome::kNoSpace,
+      "what is promised to the conversation counts on cells that a fork would keep; a larger pool helps",
+      {.setting = "--pool"});
 }
 
 std::optional<PageId> PageStore::state(TableId table, std::size_t group) const noexcept {

@@ -7,16 +7,17 @@
 // conversation's spans.
 //
 // A window group of width W keeps a conversation's cells from its release line on, which follows the length
-// W + R behind (R = kReleaseSlack) and moves back in a rewind to a checkpoint alone. A token sees, of the cells
-// before it, those less than W behind by ordinal and by position, from the conversation's floor on: at first
-// 0, raised to length - W by each edit that moves or removes what is not the end, and carried along by it.
+// W + R behind (R = kReleaseSlack) and moves back in a rewind to a checkpoint alone. A token sees, of the
+// cells before it, those less than W behind by ordinal and by position, from the conversation's floor on: at
+// first 0, raised to length - W by each edit that moves or removes what is not the end, and carried along by
+// it.
 //
 // A recurrent group keeps one state for each conversation, at its length; none stands for the state before
 // any token. A state is a page of one cell: it is held, shared and evicted as cells are.
 //
-// A conversation is behind where a rewind, or a step accepted in part, has ended at an earlier moment than was
-// asked for. Its next tokens are those that it is behind by; their room is promised to it. Until it has caught
-// up only open tickets, begin(), promise(), rewind(), fork() and close() are for it.
+// A conversation is behind where a rewind, or a step accepted in part, has ended at an earlier moment than
+// was asked for. Its next tokens are those that it is behind by; their room is promised to it. Until it has
+// caught up only open tickets, begin(), promise(), rewind(), fork() and close() are for it.
 //
 // Invariants (docs/invariants.md)
 //   S1  Free frames and the frames of used pages are all frames, each once.
@@ -89,12 +90,12 @@ class PageStore {
 
   // Gives all of a conversation's cells back and ends its id. kDone, or kBusy while a ticket is open for it,
   // with nothing changed.
-  Outcome close(TableId table) noexcept;
+  Outcome close(TableId id) noexcept;
 
   // A new conversation that shares every committed cell of `table`, its states and checkpoints: counts are
   // raised, nothing is copied. It is behind as its parent is, but nothing is promised to it. kNoSpace where
   // what is promised to the parent counts on cells that only the parent holds; kOutOfMemory.
-  [[nodiscard]] Result<TableId> fork(TableId table);
+  [[nodiscard]] Result<TableId> fork(TableId id);
 
   // Reserves all that `plan` needs, evicting as much as that takes. kNoSpace names what is wanted and
   // available, in cells of the group that needs most: tokens, where there is a full group. kInvalidArgument
@@ -109,12 +110,12 @@ class PageStore {
   // what is promised needs more afterwards; kUnsupported where positions or tokens would move that cannot in
   // this store; kWrongState while the conversation is behind, and for the removal of an end that only
   // rewind() can do; kBusy while a ticket is open for it; kOutOfMemory. On error nothing has changed.
-  [[nodiscard]] Result<EditTicket> begin_edit(TableId table, std::span<const EditOperation> operations);
+  [[nodiscard]] Result<EditTicket> begin_edit(TableId id, std::span<const EditOperation> operations);
 
   // Reserves `count` cells in every cross-attention group for an encoder's output, which takes the place of
   // what there was. kWrongState while the conversation has tokens, which were computed from what there was;
   // kUnsupported without such a group; else as begin().
-  [[nodiscard]] Result<EncodeTicket> begin_encode(TableId table, std::uint64_t count);
+  [[nodiscard]] Result<EncodeTicket> begin_encode(TableId id, std::uint64_t count);
 
   // Ends a conversation at `length` tokens, of those it has and those it is behind by. Where all that the
   // next token needs is still held, nothing more happens; else the nearest checkpoint before is restored, the
@@ -122,10 +123,10 @@ class PageStore {
   // many tokens it is behind by then: they must be computed again. kInvalidArgument for more than there are,
   // kBusy while a ticket is open for it, kNoSpace where what goes back is shared and there is no room to
   // compute it again, kOutOfMemory; with nothing changed.
-  [[nodiscard]] Result<std::uint64_t> rewind(TableId table, std::uint64_t length);
+  [[nodiscard]] Result<std::uint64_t> rewind(TableId id, std::uint64_t length);
 
   // What rewind() would answer, if it succeeds.
-  [[nodiscard]] std::uint64_t rewind_cost(TableId table, std::uint64_t length) const noexcept;
+  [[nodiscard]] std::uint64_t rewind_cost(TableId id, std::uint64_t length) const noexcept;
 
   // Lets two committed cells of a conversation change places in the pool, in every group that holds both; all
   // who hold them follow. Answers the exchanges of bytes that the caller must do before anything else.
@@ -133,25 +134,25 @@ class PageStore {
   // ticket is open, kOutOfMemory; with nothing changed.
   [[nodiscard]] Result<std::vector<SwapCells>> swap(TableId table, std::uint64_t a, std::uint64_t b);
 
-  // Promises that `count` more tokens of this conversation will fit, beyond those it is behind by, in place of
-  // what was promised before: computed in steps of at most StoreSpec::pass_tokens, between which a window
+  // Promises that `count` more tokens of this conversation will fit, beyond those it is behind by, in place
+  // of what was promised before: computed in steps of at most StoreSpec::pass_tokens, between which a window
   // group gives back what it has passed. kNoSpace as begin(). Its own growth uses the promise up: that of a
   // ticket from begin() on, and what is not accepted in the end is promised again.
-  [[nodiscard]] Status promise(TableId table, std::uint64_t count);
+  [[nodiscard]] Status promise(TableId id, std::uint64_t count);
 
   // Whether `count` more tokens of a conversation fit now: what is promised to others stays so.
-  [[nodiscard]] bool fits(TableId table, std::uint64_t count) const noexcept;
+  [[nodiscard]] bool fits(TableId id, std::uint64_t count) const noexcept;
 
-  // Enters all complete blocks of a conversation's clean cells into the index, each with what its groups still
-  // hold of it. `tokens` are all its committed ones. Where memory is short some stay out.
-  void remember(TableId table, std::span<const Token> tokens, std::uint64_t salt) noexcept;
+  // Enters all complete blocks of a conversation's clean cells into the index, each with what its groups
+  // still hold of it. `tokens` are all its committed ones. Where memory is short some stay out.
+  void remember(TableId id, std::span<const Token> tokens, std::uint64_t salt) noexcept;
 
   // Gives an empty conversation the longest beginning of `tokens` that the index can serve in every group, at
-  // most `limit` tokens: a window group needs the cells that the next token sees, a recurrent one the state at
-  // its end. Answers how many. What this turns from evictable into held must fit, else fewer. kWrongState for
-  // a conversation that is not empty or is behind, kBusy while a ticket is open for it, kOutOfMemory; with
-  // nothing changed.
-  [[nodiscard]] Result<std::uint64_t> adopt(TableId table, std::span<const Token> tokens, std::uint64_t limit,
+  // most `limit` tokens: a window group needs the cells that the next token sees, a recurrent one the state
+  // at its end. Answers how many. What this turns from evictable into held must fit, else fewer. kWrongState
+  // for a conversation that is not empty or is behind, kBusy while a ticket is open for it, kOutOfMemory;
+  // with nothing changed.
+  [[nodiscard]] Result<std::uint64_t> adopt(TableId id, std::span<const Token> tokens, std::uint64_t limit,
                                             std::uint64_t salt);
 
   // Empties the index; checkpoints stay.
@@ -191,7 +192,7 @@ class PageStore {
   [[nodiscard]] std::uint64_t checkpoints_evicted() const noexcept { return checkpoints_evicted_; }
 
   // The logical position that the next token of a conversation gets.
-  [[nodiscard]] std::int64_t next_position(TableId table) const noexcept;
+  [[nodiscard]] std::int64_t next_position(TableId id) const noexcept;
 
   // The frame of a page for the group's layer number `layer`; the storage position of a cell.
   [[nodiscard]] FrameId frame(std::size_t group, PageId page, std::uint32_t layer) const noexcept {
@@ -228,8 +229,8 @@ class PageStore {
   static constexpr std::uint64_t kAllClean = UINT64_MAX;
 
   struct Table {
-    std::vector<PageTable> cells;            // [group]
-    std::vector<CheckpointId> checkpoints;   // ascending ordinals
+    std::vector<PageTable> cells;           // [group]
+    std::vector<CheckpointId> checkpoints;  // ascending ordinals
     std::array<std::uint64_t, kGroupsMax> floors{};
     std::uint64_t length = 0;
     std::uint64_t behind = 0;               // tokens

@@ -161,8 +161,7 @@ Status PageStore::check_holders(std::size_t group) const {
   if (compaction_ != nullptr) {
     for (const CopyCells& copy : compaction_->copies()) {
       if (copy.group != group) continue;
-      count_cells({.page = copy.from.page, .cell = copy.from.cell, .count = copy.count}, page_cells,
-                  soft);
+      count_cells({.page = copy.from.page, .cell = copy.from.cell, .count = copy.count}, page_cells, soft);
       count_cells({.page = copy.to.page, .cell = copy.to.cell, .count = copy.count}, page_cells, soft);
     }
   }

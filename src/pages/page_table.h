@@ -23,9 +23,7 @@ class PageTable {
  public:
   [[nodiscard]] std::span<const Run> runs() const noexcept { return runs_; }
   [[nodiscard]] std::uint64_t start() const noexcept { return start_; }
-  [[nodiscard]] std::uint64_t length() const noexcept {
-    return runs_.empty() ? start_ : runs_.back().end();
-  }
+  [[nodiscard]] std::uint64_t length() const noexcept { return runs_.empty() ? start_ : runs_.back().end(); }
   [[nodiscard]] std::uint64_t cells() const noexcept { return length() - start_; }
   [[nodiscard]] bool empty() const noexcept { return runs_.empty(); }
 
@@ -71,8 +69,8 @@ class PageTable {
   // Adds `delta` to the logical positions of [first, first + count).
   void shift(std::uint64_t first, std::uint64_t count, std::int64_t delta);
 
-  // Puts other cells in the place of [first, first + count): as many, all held, with their own shifts. What they
-  // replace is added to `replaced`.
+  // Puts other cells in the place of [first, first + count): as many, all held, with their own shifts. What
+  // they replace is added to `replaced`.
   void replace(std::uint64_t first, std::span<const Run> with, std::vector<Run>& replaced);
 
   // The same table with the cells [from, from + count) of a page found at `to` instead.

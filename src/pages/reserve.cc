@@ -1,7 +1,6 @@
 // What a step takes: its need over every group, and the cells and states themselves.
 
 #include <algorithm>
-#include <array>
 #include <string>
 #include <utility>
 
@@ -10,12 +9,6 @@
 #include "pages/page_store.h"
 
 namespace kvasir::pages {
-namespace {
-
-constexpr std::uint32_t kLayersMax = 4096;
-
-}  // namespace
-
 Status PageStore::check_plan(std::span<const Growth> plan) const {
   for (std::size_t line = 0; line < plan.size(); ++line) {
     const auto index = static_cast<std::size_t>(plan[line].table);
@@ -163,12 +156,9 @@ void PageStore::reserve_line(Ticket& ticket, std::size_t line, std::size_t group
 // There must be frames.
 PageId PageStore::open_page(std::size_t group) noexcept {
   GroupCells& cells = groups_[group];
-  std::array<FrameId, kLayersMax> frames;
-  for (std::uint32_t layer = 0; layer < cells.layers(); ++layer) {
-    frames[layer] = free_frames_.back();
-    free_frames_.pop_back();
-  }
-  return cells.open_page(std::span(frames).first(cells.layers()));
+  const PageId page = cells.open_page(std::span<const FrameId>(free_frames_).last(cells.layers()));
+  free_frames_.resize(free_frames_.size() - cells.layers());
+  return page;
 }
 
 // Takes up to `wanted` cells that lie side by side: those behind the predecessor, else a fresh page's, else
@@ -190,6 +180,7 @@ Run PageStore::take_some(std::size_t group, const Run* predecessor, std::uint64_
     run.count = limit;
   }
   if (run.count == 0) {
+    // NOLINTNEXTLINE(bugprone-unchecked-optional-access): admit() has made sure that there is room
     const GroupCells::Hole hole = *cells.longest_hole();
     run.page = hole.page;
     run.cell = hole.cells.first;

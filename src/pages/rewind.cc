@@ -14,9 +14,9 @@ namespace kvasir::pages {
 
 // A conversation as a rewind leaves it, beside as it is.
 struct PageStore::Return {
-  std::vector<PageTable> cells;           // [group]: as they will be
-  std::vector<std::vector<Run>> gained;   // [group]: held then and not before
-  std::vector<std::vector<Run>> lost;     // [group]
+  std::vector<PageTable> cells;          // [group]: as they will be
+  std::vector<std::vector<Run>> gained;  // [group]: held then and not before
+  std::vector<std::vector<Run>> lost;    // [group]
   std::array<std::uint64_t, kGroupsMax> floors{};
   std::uint64_t length = 0;
   std::uint64_t behind = 0;

@@ -26,6 +26,7 @@ void PageStore::remember(TableId id, std::span<const Token> tokens, std::uint64_
         continue;
       }
       std::vector<PageTable> cells;
+      cells.reserve(groups_.size());
       for (std::size_t group = 0; group < groups_.size(); ++group) {
         cells.push_back(cells_for_block(table, group, first));
       }
@@ -39,8 +40,8 @@ void PageStore::remember(TableId id, std::span<const Token> tokens, std::uint64_
   }
 }
 
-// What a conversation has of the block at `first` in a group: its cells, where all are held, or a state of its
-// end; nothing else.
+// What a conversation has of the block at `first` in a group: its cells, where all are held, or a state of
+// its end; nothing else.
 PageTable PageStore::cells_for_block(const Table& table, std::size_t group, std::uint64_t first) const {
   const std::uint64_t end = first + spec_.page_cells;
   const PageTable& cells = table.cells[group];
@@ -102,7 +103,8 @@ bool PageStore::serve_tail(Table& table, std::span<const PrefixIndex::BlockId> b
     } else if (kind(group) == GroupKind::kWindow) {
       const std::uint64_t kept = end - std::min(end, kept_behind(group));
       std::size_t first = blocks.size();
-      while (first > 0 && first * spec_.page_cells > kept && !index_.cells(blocks[first - 1])[group].empty()) {
+      while (first > 0 && first * spec_.page_cells > kept &&
+             !index_.cells(blocks[first - 1])[group].empty()) {
         --first;
       }
       if (first * spec_.page_cells > end - std::min(end, spec_.groups[group].width))

@@ -144,7 +144,8 @@ void Ticket::release_cells(std::size_t line, std::uint64_t keep) noexcept {
     if (runs.empty()) continue;
     const std::uint64_t end = store_->entry(plan_[line].table).length + keep;
     for (Run& run : runs) {
-      const std::uint64_t stay = end > run.ordinal ? std::min<std::uint64_t>(run.count, end - run.ordinal) : 0;
+      const std::uint64_t stay =
+          end > run.ordinal ? std::min<std::uint64_t>(run.count, end - run.ordinal) : 0;
       const auto kept = static_cast<std::uint32_t>(stay);
       if (kept < run.count) {
         store_->release(group, run.page, {run.cell + kept, run.count - kept}, Holder::kFirm);

@@ -19,7 +19,8 @@ class PageStore;
 struct Growth {
   TableId table{};
   std::uint64_t count = 0;
-  std::uint64_t fewest = 0;  // commit() accepts at least so many, or none; the more, the fewer cells are needed
+  std::uint64_t fewest =
+      0;  // commit() accepts at least so many, or none; the more, the fewer cells are needed
   std::uint64_t prompt = 0;  // tokens left of the prompt that this line goes on with; 0: none
 };
 
@@ -53,9 +54,9 @@ class Ticket {
   // The plan it was made for.
   [[nodiscard]] std::span<const Growth> plan() const noexcept { return plan_; }
 
-  // The new cells of plan line `line` in group `group`, in order; ordinals go on from the committed length. In
-  // a window group those that the pass opened last can see or writes, at first the first. None in recurrent
-  // and cross-attention groups.
+  // The new cells of plan line `line` in group `group`, in order; ordinals go on from the committed length.
+  // In a window group those that the pass opened last can see or writes, at first the first. None in
+  // recurrent and cross-attention groups.
   [[nodiscard]] std::span<const Run> new_runs(std::size_t line, std::size_t group) const noexcept;
 
   // The states that a line's scan must write in passing, in order of ordinals. The last is that behind the
@@ -69,10 +70,10 @@ class Ticket {
   // Takes plan line `line` out: its cells go back now, the other lines are unchanged.
   void withdraw(std::size_t line) noexcept;
 
-  // Installs, for each line, the first accepted[line] of its new tokens (at most its count, at least its fewest
-  // or 0, and 0 for a withdrawn one); the rest go back. The ticket is then closed. Where a recurrent group has
-  // no state of that end, all go back behind the last ordinal of which it has one, and the conversation is
-  // behind by those that were accepted.
+  // Installs, for each line, the first accepted[line] of its new tokens (at most its count, at least its
+  // fewest or 0, and 0 for a withdrawn one); the rest go back. The ticket is then closed. Where a recurrent
+  // group has no state of that end, all go back behind the last ordinal of which it has one, and the
+  // conversation is behind by those that were accepted.
   void commit(std::span<const std::uint64_t> accepted) noexcept;
 
  private:
@@ -95,13 +96,13 @@ class Ticket {
   PageStore* store_;
   std::size_t groups_ = 0;
   std::vector<Growth> plan_;
-  std::vector<std::vector<Run>> runs_;                     // [line, group]
-  std::vector<std::vector<Run>> rings_;                    // [line, group]: all cells, where they are fewer
-  std::vector<std::uint64_t> opened_;                      // [line]: tokens whose cells have been written to
-  std::vector<std::vector<StateWrite>> states_;            // [line, group]
-  std::vector<std::vector<std::uint64_t>> due_;            // [line]: where checkpoints are kept, ascending
-  std::vector<std::vector<CheckpointId>> prepared_;        // [line]: they, without owners
-  std::vector<std::uint8_t> ended_;                        // [line]: withdrawn or installed
+  std::vector<std::vector<Run>> runs_;               // [line, group]
+  std::vector<std::vector<Run>> rings_;              // [line, group]: all cells, where they are fewer
+  std::vector<std::uint64_t> opened_;                // [line]: tokens whose cells have been written to
+  std::vector<std::vector<StateWrite>> states_;      // [line, group]
+  std::vector<std::vector<std::uint64_t>> due_;      // [line]: where checkpoints are kept, ascending
+  std::vector<std::vector<CheckpointId>> prepared_;  // [line]: they, without owners
+  std::vector<std::uint8_t> ended_;                  // [line]: withdrawn or installed
 };
 
 // A change of the spans of one conversation.

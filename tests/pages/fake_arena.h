@@ -28,7 +28,7 @@ class FakeArena {
 
   // Whether every layer of a cell holds these contents at the cell's present storage position, after whatever
   // turns.
-  [[nodiscard]] bool holds(std::size_t group, CellAt at, Contents contents, std::uint32_t turns) const;
+  [[nodiscard]] bool holds(std::size_t group, CellAt at, Contents contents, std::uint32_t turns = 0) const;
 
   // Overwrites every cell that nobody holds, in used pages and free frames.
   void poison_free_cells();

@@ -15,14 +15,16 @@ void Recount::add(std::size_t group, const Run& run, Holder holder) {
 
 void Recount::add(std::size_t group, CellAt at, Holder holder) {
   spaces_.clear();
-  Cell& cell = cells_[group].at(static_cast<std::size_t>(at.page) * store_->group(group).page_cells() + at.cell);
+  Cell& cell =
+      cells_[group].at(static_cast<std::size_t>(at.page) * store_->group(group).page_cells() + at.cell);
   ++(holder == Holder::kFirm ? cell.firm : cell.soft);
 }
 
 void Recount::remove(std::size_t group, const Run& run, Holder holder) {
   spaces_.clear();
   for (std::uint32_t i = 0; i < run.count; ++i) {
-    const std::size_t at = static_cast<std::size_t>(run.page) * store_->group(group).page_cells() + run.cell + i;
+    const std::size_t at =
+        static_cast<std::size_t>(run.page) * store_->group(group).page_cells() + run.cell + i;
     Cell& cell = cells_[group].at(at);
     --(holder == Holder::kFirm ? cell.firm : cell.soft);
   }
@@ -85,13 +87,16 @@ bool Recount::any_page_free() const {
 }
 
 std::uint32_t Recount::firm(std::size_t group, CellAt at) const {
-  return cells_[group].at(static_cast<std::size_t>(at.page) * store_->group(group).page_cells() + at.cell).firm;
+  return cells_[group]
+      .at(static_cast<std::size_t>(at.page) * store_->group(group).page_cells() + at.cell)
+      .firm;
 }
 
 std::uint32_t Recount::held_in_page(std::size_t group, PageId page) const {
   std::uint32_t held = 0;
   for (std::uint32_t cell = 0; cell < store_->group(group).page_cells(); ++cell) {
-    const Cell& counted = cells_[group][static_cast<std::size_t>(page) * store_->group(group).page_cells() + cell];
+    const Cell& counted =
+        cells_[group][static_cast<std::size_t>(page) * store_->group(group).page_cells() + cell];
     held += counted.firm + counted.soft > 0 ? 1 : 0;
   }
   return held;

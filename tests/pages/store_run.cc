@@ -15,17 +15,17 @@ constexpr std::uint64_t kStepsPerCheck = 2;
 StoreSpec random_spec(Random& random) {
   StoreSpec spec;
   spec.page_cells = random.one_of(std::vector<std::uint32_t>{16, 16, 16, 16, 32, 32, 48, 64, 128});
-  const bool mixed = random.percent(60);
+  const bool mixed = random.percent(75);
   std::uint32_t layers = 0;
   for (std::uint64_t groups = random.between(1, mixed ? 4 : 3); groups > 0; --groups) {
     GroupSpec group{static_cast<std::uint32_t>(random.between(1, mixed ? 3 : 4))};
     const std::uint64_t what = random.below(100);
-    if (mixed && what < 50) {
+    if (mixed && what < 40) {
       group.kind = GroupKind::kWindow;
-      group.width = random.one_of(std::vector<std::uint64_t>{1, 3, 16, 20, 40, 90});
-    } else if (mixed && what < 75) {
+      group.width = random.one_of(std::vector<std::uint64_t>{1, 1, 3, 3, 16, 20, 40});
+    } else if (mixed && what < 72) {
       group.kind = GroupKind::kRecurrent;
-    } else if (mixed && what < 83) {
+    } else if (mixed && what < 85) {
       group.kind = GroupKind::kCross;
     }
     layers += group.layers;
@@ -36,14 +36,14 @@ StoreSpec random_spec(Random& random) {
     ++layers;
   }
   const std::vector<std::uint32_t> few{2, 3, 4, 6, 8, 12, 20};
-  const std::vector<std::uint32_t> many{6, 8, 12, 20, 30, 40};
+  const std::vector<std::uint32_t> many{5, 6, 8, 12, 20, 30, 40, 60};
   const std::uint32_t pages = random.one_of(mixed ? many : few);
   spec.frames =
       std::max<std::uint32_t>(1, pages * 16 / std::min<std::uint32_t>(spec.page_cells, 48)) * layers;
   spec.frames += static_cast<std::uint32_t>(random.below(layers + 1));
   spec.pass_tokens = random.one_of(std::vector<std::uint32_t>{4, 16, 40, 512});
-  spec.positions_can_move = random.percent(85);
-  spec.checkpoint_tokens = random.percent(60) ? 0 : spec.page_cells;
+  spec.positions_can_move = random.percent(92);
+  spec.checkpoint_tokens = random.percent(20) ? 0 : spec.page_cells;
   spec.checkpoints_max = random.one_of(std::vector<std::uint32_t>{1, 2, 4, 8});
   return spec;
 }
@@ -98,9 +98,11 @@ StoreRun::StoreRun(std::uint64_t seed, HardStateCounts& counts) : random_(seed),
   spec_ = store_->spec();
   arena_ = std::make_unique<FakeArena>(*store_);
   most_conversations_ = random_.one_of(std::vector<std::size_t>{2, 4, 6, 10, 20, 40});
+  if (!only_full() && random_.percent(70)) most_conversations_ = random_.between(2, 6);
   std::string geometry = "pages of " + std::to_string(spec_.page_cells) + ", " +
-                         std::to_string(spec_.frames) + " frames, passes of " + std::to_string(spec_.pass_tokens) +
-                         ", checkpoints every " + std::to_string(spec_.checkpoint_tokens) + " up to " +
+                         std::to_string(spec_.frames) + " frames, passes of " +
+                         std::to_string(spec_.pass_tokens) + ", checkpoints every " +
+                         std::to_string(spec_.checkpoint_tokens) + " up to " +
                          std::to_string(spec_.checkpoints_max) + ", groups";
   for (const GroupSpec& group : spec_.groups) {
     geometry += std::string(" ") + std::string(name_of(group.kind)) + " of " + std::to_string(group.layers);
@@ -170,6 +172,14 @@ TwinConversation* StoreRun::idle_conversation() {
   for (int attempt = 0; attempt < 4; ++attempt) {
     TwinConversation* const conversation = any_conversation();
     if (conversation != nullptr && !busy(*conversation)) return conversation;
+  }
+  return nullptr;
+}
+
+// One that must catch up, and may.
+TwinConversation* StoreRun::conversation_behind() {
+  for (const auto& conversation : conversations_) {
+    if (!conversation->owed.empty() && !busy(*conversation)) return conversation.get();
   }
   return nullptr;
 }
@@ -252,7 +262,8 @@ std::uint64_t StoreRun::digest() const {
     numbers.push_back(static_cast<std::uint64_t>(store_->next_position(id)));
     numbers.push_back(store_->holdings(id).promised);
     numbers.push_back(store_->behind(id));
-    for (std::size_t i = 0; i < store_->checkpoint_count(id); ++i) numbers.push_back(store_->checkpoint(id, i));
+    for (std::size_t i = 0; i < store_->checkpoint_count(id); ++i)
+      numbers.push_back(store_->checkpoint(id, i));
     for (std::size_t group = 0; group < store_->group_count(); ++group) {
       numbers.push_back(store_->floor(id, group));
       numbers.push_back(store_->release_line(id, group));
@@ -340,9 +351,9 @@ void StoreRun::check_conversation(const TwinConversation& conversation) const {
   std::uint64_t cells = 0;
   for (const auto& of_group : pages::test::cells_of(*store_, id)) cells += of_group.size();
   require(holdings.own + holdings.shared == cells, name + " holds another number of cells");
-  require(holdings.promised == conversation.promised,
-          name + " is promised " + std::to_string(holdings.promised) + ", not " +
-              std::to_string(conversation.promised));
+  require(holdings.promised == conversation.promised, name + " is promised " +
+                                                          std::to_string(holdings.promised) + ", not " +
+                                                          std::to_string(conversation.promised));
   require(store_->behind(id) == conversation.owed.size(), name + " is behind by another number");
   require(store_->checkpoint_count(id) == conversation.checkpoints.size(),
           name + " has another number of checkpoints");
@@ -368,8 +379,8 @@ void StoreRun::check_kinds(const TwinConversation& conversation) const {
       case GroupKind::kWindow:
         require(store_->floor(id, group) == conversation.floors[group], name + " has another floor");
         require(store_->release_line(id, group) == conversation.starts[group],
-                name + " has a release line of " + std::to_string(store_->release_line(id, group)) + ", not " +
-                    std::to_string(conversation.starts[group]));
+                name + " has a release line of " + std::to_string(store_->release_line(id, group)) +
+                    ", not " + std::to_string(conversation.starts[group]));
         break;
       case GroupKind::kRecurrent: {
         const auto state = store_->state(id, group);

@@ -107,6 +107,13 @@ class StoreRun {
     TwinConversation after;
     std::uint64_t first_changed = UINT64_MAX;
   };
+  struct ForeseenEdit {
+    TwinConversation after;
+    Outcome outcome = Outcome::kDone;
+    Need rewritten{};
+    std::uint64_t first_changed = UINT64_MAX;
+    std::vector<std::vector<std::uint64_t>> marks;  // [group]: of the cells held then, their ordinals now
+  };
   struct OpenEncode {
     EncodeTicket ticket;
     TwinConversation* conversation = nullptr;
@@ -125,6 +132,10 @@ class StoreRun {
   void promise();
   void swap_cells();
   void rewind();
+  void return_and_catch_up();
+  void speculate();
+  void press();
+  void refuse_behind(const TwinConversation& conversation);
   void expect_rewound(TwinConversation& conversation, std::uint64_t length);
   [[nodiscard]] Shape shape_after_rewind(const TwinConversation& conversation, std::uint64_t length,
                                          const TwinCheckpoint* checkpoint) const;
@@ -155,6 +166,9 @@ class StoreRun {
   // Edits.
   void begin_edit();
   void begin_impossible_edit();
+  [[nodiscard]] ForeseenEdit foresee(const TwinConversation& conversation,
+                                     const std::vector<EditOperation>& operations);
+  [[nodiscard]] Need promise_grows(const TwinConversation& conversation, const ForeseenEdit& edit) const;
   void start_edit(TwinConversation& conversation, const std::vector<EditOperation>& operations);
   [[nodiscard]] std::vector<EditOperation> random_edit(std::uint64_t length);
   [[nodiscard]] EditOperation random_operation(std::uint64_t length);
@@ -180,6 +194,7 @@ class StoreRun {
   [[nodiscard]] bool busy(const TwinConversation& conversation) const;
   [[nodiscard]] TwinConversation* any_conversation();
   [[nodiscard]] TwinConversation* idle_conversation();
+  [[nodiscard]] TwinConversation* conversation_behind();
   [[nodiscard]] Token token_at(const TwinConversation& conversation, std::uint64_t ordinal);
   [[nodiscard]] std::uint64_t random_length(std::uint64_t room);
   [[nodiscard]] std::uint64_t random_growth(const TwinConversation& conversation, std::uint64_t room);
@@ -200,7 +215,8 @@ class StoreRun {
   [[nodiscard]] Need promised_but(const Recount& counted, const TwinConversation& conversation) const;
   [[nodiscard]] std::uint64_t largest(const Recount& counted, const Need& beside) const;
   [[nodiscard]] std::uint64_t largest_for(const Recount& counted, const TwinConversation& conversation) const;
-  void require_shortage(const Error& error, const Recount& counted, const Need& need, const Need& beside) const;
+  void require_shortage(const Error& error, const Recount& counted, const Need& need,
+                        const Need& beside) const;
   [[nodiscard]] std::uint64_t digest() const;
   void count(HardState state) { ++(*counts_)[static_cast<std::size_t>(state)]; }
   void tell(std::string what) { story_[steps_ % story_.size()] = std::move(what); }
@@ -222,7 +238,8 @@ class StoreRun {
   std::uint64_t evictions_seen_ = 0;
   std::uint64_t checkpoint_evictions_seen_ = 0;
   std::uint64_t encodes_ = 0;
-  Need edit_more_{};  // what the promise of the conversation in the open edit will need more
+  bool in_part_ = false;  // the next commit accepts less than all
+  Need edit_more_{};      // what the promise of the conversation in the open edit will need more
   std::optional<OpenTicket> ticket_;
   std::optional<OpenEdit> edit_;
   std::optional<OpenEncode> encode_;

@@ -18,19 +18,23 @@ void StoreRun::try_operation() {
   }
   if (edit_ && random_.percent(40)) return random_.percent(70) ? commit_edit() : abort_edit();
   if (encode_ && random_.percent(40)) return end_encode();
-  if (!only_full() && random_.percent(12)) return rewind();
-  if (has(GroupKind::kCross) && random_.percent(8)) return begin_encode();
+  if (!only_full() && random_.percent(14)) return rewind();
+  if (!only_full() && random_.percent(9)) return return_and_catch_up();
+  if (has(GroupKind::kRecurrent) && random_.percent(8)) return speculate();
+  if (!only_full() && random_.percent(12)) return press();
+  if (has(GroupKind::kCross) && random_.percent(20)) return begin_encode();
   const std::uint64_t what = random_.below(1000);
   if (what < 20) return open_conversation();
-  if (what < 50) return close_conversation();
-  if (what < 100) return fork_conversation();
-  if (what < 345) return begin_ticket();
-  if (what < 350) return random_.percent(30) ? begin_impossible_ticket() : begin_busy();
-  if (what < 515) return begin_edit();
-  if (what < 520) return begin_impossible_edit();
-  if (what < 535) return swap_cells();
-  if (what < 622) return promise();
-  if (what < 630) return remember();
+  if (what < 46) return close_conversation();
+  if (what < 116) return fork_conversation();
+  if (what < 365) return begin_ticket();
+  if (what < 370) return random_.percent(30) ? begin_impossible_ticket() : begin_busy();
+  // Few edits are possible beside a recurrent group.
+  if (what < 570) return has(GroupKind::kRecurrent) && random_.percent(60) ? begin_ticket() : begin_edit();
+  if (what < 575) return begin_impossible_edit();
+  if (what < 590) return swap_cells();
+  if (what < 677) return promise();
+  if (what < 685) return remember();
   if (what < 862) return adopt();
   if (what < 999) return compaction_ ? end_compaction() : begin_compaction();
   forget();
@@ -76,6 +80,8 @@ void StoreRun::close_conversation() {
 void StoreRun::fork_conversation() {
   if (conversations_.size() >= most_conversations_) close_conversation();
   const TwinConversation* parent = any_conversation();
+  if (TwinConversation* const behind = conversation_behind(); behind != nullptr && random_.percent(40))
+    parent = behind;
   if (ticket_ && random_.percent(85)) parent = random_.one_of(ticket_->lines).conversation;
   if (parent == nullptr || conversations_.size() >= most_conversations_) return;
   if (busy(*parent)) count(HardState::kForkInsideTicket);
@@ -194,7 +200,7 @@ void StoreRun::begin_compaction() {
     compaction_->copied = true;
   }
   if (random_.percent(25)) return end_compaction();
-  if (random_.percent(70)) begin_ticket();
+  if (random_.percent(85)) begin_ticket();
 }
 
 void StoreRun::end_compaction() {
@@ -221,7 +227,8 @@ void StoreRun::end_compaction() {
       }
     }
   } else {
-    require(moved.error().code() == Outcome::kWrongState && promised() > 0, "a compaction does not commit");
+    require(moved.error().code() == Outcome::kWrongState && (ticket_ || promised() > 0),
+            "a compaction does not commit");
   }
   compaction_.reset();
 }

@@ -135,11 +135,20 @@ StoreRun::Shape StoreRun::shape_after_rewind(const TwinConversation& conversatio
 }
 
 void StoreRun::rewind() {
-  TwinConversation* const conversation = any_conversation();
+  TwinConversation* conversation = any_conversation();
+  for (int attempt = 0; attempt < 4 && conversation != nullptr && conversation->checkpoints.empty();
+       ++attempt) {
+    conversation = any_conversation();
+  }
   if (conversation == nullptr) return;
   const std::uint64_t all = conversation->cells.size() + conversation->owed.size();
   std::uint64_t length = random_.below(all + 1);
-  if (random_.percent(40)) length = all - std::min(all, random_.below(20));
+  if (random_.percent(30)) length = all - std::min(all, random_.below(20));
+  // Behind a checkpoint.
+  if (!conversation->checkpoints.empty() && random_.percent(60)) {
+    const std::uint64_t from = random_.one_of(conversation->checkpoints)->ordinal;
+    length = from + random_.below(std::min<std::uint64_t>(all - from, 12) + 1);
+  }
   if (random_.percent(3)) length = all + 1;
   tell("rewind " + std::to_string(static_cast<std::uint32_t>(conversation->id)) + " to " +
        std::to_string(length));
@@ -148,14 +157,74 @@ void StoreRun::rewind() {
     const auto refused = store_->rewind(conversation->id, length);
     require(!refused, "an impossible rewind succeeds");
     if (busy(*conversation)) count(HardState::kRefusedBusy);
-    return require_failure(refused.error(),
-                           busy(*conversation) ? Outcome::kBusy : Outcome::kInvalidArgument, before);
+    return require_failure(refused.error(), busy(*conversation) ? Outcome::kBusy : Outcome::kInvalidArgument,
+                           before);
   }
   expect_rewound(*conversation, length);
 }
 
+// Back behind a checkpoint, a refusal, and all that is missing computed again.
+void StoreRun::return_and_catch_up() {
+  TwinConversation* conversation = nullptr;
+  for (int attempt = 0; attempt < 6; ++attempt) {
+    conversation = idle_conversation();
+    if (conversation != nullptr && !conversation->checkpoints.empty()) break;
+  }
+  if (conversation == nullptr || conversation->checkpoints.empty()) return;
+  const std::uint64_t all = conversation->cells.size() + conversation->owed.size();
+  const std::uint64_t from = random_.one_of(conversation->checkpoints)->ordinal;
+  const std::uint64_t length = from + random_.below(std::min<std::uint64_t>(all - from, 12) + 1);
+  tell("return " + std::to_string(static_cast<std::uint32_t>(conversation->id)) + " to " +
+       std::to_string(length) + " and catch up");
+  expect_rewound(*conversation, length);
+  if (conversation->owed.empty()) return;
+  refuse_behind(*conversation);
+  if (ticket_ || random_.percent(15)) return;
+  begin({{conversation->id, conversation->owed.size()}}, {conversation});
+  if (ticket_) commit_ticket();
+}
+
+void StoreRun::refuse_behind(const TwinConversation& conversation) {
+  count(HardState::kRefusedBehind);
+  const std::uint64_t before = digest();
+  const EditOperation operation{EditOperation::Kind::kRemove, 0, 0, 0};
+  const auto edit = store_->begin_edit(conversation.id, {&operation, 1});
+  require(!edit, "an edit of a conversation that is behind");
+  require_failure(edit.error(), Outcome::kWrongState, before);
+}
+
+// A line of a page or two of which only a beginning is accepted.
+void StoreRun::speculate() {
+  TwinConversation* const conversation = idle_conversation();
+  if (ticket_ || conversation == nullptr) return;
+  begin({{conversation->id, random_.between(store_->page_cells(), 2 * store_->page_cells())}},
+        {conversation});
+  if (!ticket_) return;
+  in_part_ = true;
+  commit_ticket();
+  in_part_ = false;
+}
+
+// A prompt that takes all that can be had, and is given up.
+void StoreRun::press() {
+  TwinConversation* const conversation = idle_conversation();
+  if (ticket_ || conversation == nullptr) return;
+  const Recount counted = recount();
+  const auto fits = [&](std::uint64_t count) {
+    Need others{};
+    Need need = need_of_plan(counted, {{conversation->id, count}}, {conversation}, others);
+    for (std::size_t group = 0; group < need.size(); ++group) need[group] += others[group];
+    return counted.fits(need);
+  };
+  std::uint64_t count = 1;
+  for (std::uint64_t step = 512; step > 0; step /= 2) count += fits(count + step) ? step : 0;
+  begin({{conversation->id, count}}, {conversation});
+  if (ticket_) abort_ticket();
+}
+
 void StoreRun::expect_rewound(TwinConversation& conversation, std::uint64_t length) {
-  const std::uint64_t user = conversation.promised - std::min(conversation.promised, conversation.owed.size());
+  const std::uint64_t user =
+      conversation.promised - std::min(conversation.promised, conversation.owed.size());
   std::vector<Token> tokens = conversation.tokens();
   tokens.insert(tokens.end(), conversation.owed.begin(), conversation.owed.end());
   tokens.resize(length);
@@ -198,8 +267,7 @@ void StoreRun::expect_rewound(TwinConversation& conversation, std::uint64_t leng
   conversation.cells.resize(kept);
   conversation.starts = shape.starts;
   if (!freely) {
-    conversation.floors =
-        checkpoint ? checkpoint->floors : std::vector<std::uint64_t>(spec_.groups.size());
+    conversation.floors = checkpoint ? checkpoint->floors : std::vector<std::uint64_t>(spec_.groups.size());
   }
   conversation.owed.assign(tokens.begin() + static_cast<std::ptrdiff_t>(kept), tokens.end());
   conversation.promised = promised;
@@ -208,8 +276,12 @@ void StoreRun::expect_rewound(TwinConversation& conversation, std::uint64_t leng
 }
 
 void StoreRun::begin_encode() {
-  TwinConversation* const conversation = any_conversation();
+  TwinConversation* conversation = any_conversation();
   if (encode_ || conversation == nullptr) return;
+  for (int attempt = 0; attempt < 4 && conversation->encoded == 0; ++attempt)
+    conversation = any_conversation();
+  // Another output takes the place of what there was once the tokens are gone.
+  if (!busy(*conversation) && random_.percent(60)) expect_rewound(*conversation, 0);
   const std::uint64_t cells = random_.between(1, 3 * store_->page_cells());
   tell("encode " + std::to_string(cells) + " for " +
        std::to_string(static_cast<std::uint32_t>(conversation->id)));

@@ -1,4 +1,4 @@
-// The operations of a history on tickets: steps and edits.
+// The operations of a history on steps.
 
 #include <algorithm>
 #include <utility>
@@ -10,10 +10,12 @@ namespace kvasir::pages::test {
 // A new conversation often gets a prompt of some pages.
 std::uint64_t StoreRun::random_growth(const TwinConversation& conversation, std::uint64_t room) {
   const std::uint64_t page = store_->page_cells();
-  if (!conversation.owed.empty() && random_.percent(60)) return random_.between(1, conversation.owed.size());
+  const std::uint64_t owed = conversation.owed.size();
+  if (owed > 0 && random_.percent(85)) return random_.percent(70) ? owed : random_.between(1, owed);
   if (conversation.cells.empty() && random_.percent(65)) return random_.between(page, 3 * page);
-  if (compaction_ && random_.percent(60)) return std::max<std::uint64_t>(1, std::min<std::uint64_t>(room, 600));
-  if (!only_full() && random_.percent(15)) return random_.between(60, 300);
+  if (compaction_ && random_.percent(60))
+    return std::max<std::uint64_t>(1, std::min<std::uint64_t>(room, 600));
+  if (!only_full() && random_.percent(30)) return random_.between(60, 200);
   return random_length(room);
 }
 
@@ -25,7 +27,9 @@ void StoreRun::begin_ticket() {
       random_.percent(50) ? 1 : random_.between(1, std::min<std::size_t>(8, most_conversations_));
   const std::uint64_t room = store_->tokens_free();
   while (who.size() < lines) {
-    TwinConversation* const conversation = idle_conversation();
+    TwinConversation* conversation = idle_conversation();
+    if (who.empty() && random_.percent(60) && conversation_behind() != nullptr)
+      conversation = conversation_behind();
     if (conversation == nullptr || std::ranges::find(who, conversation) != who.end()) break;
     who.push_back(conversation);
     const bool as_promised = conversation->promised > 0 && random_.percent(70);
@@ -41,7 +45,8 @@ void StoreRun::begin_ticket() {
   }
   if (random_.percent(60)) shrink(plan, who);
   for (Growth& growth : plan) {
-    if (random_.percent(50)) growth.fewest = random_.percent(60) ? growth.count : random_.between(1, growth.count);
+    if (random_.percent(has(GroupKind::kWindow) ? 60 : 25))
+      growth.fewest = random_.percent(70) ? growth.count : random_.between(1, growth.count);
     if (random_.percent(50)) growth.prompt = growth.count + (random_.percent(50) ? 0 : random_.below(40));
   }
   begin(plan, who);
@@ -117,7 +122,8 @@ void StoreRun::begin(const std::vector<Growth>& plan, const std::vector<TwinConv
     Line line{.conversation = who[i], .fewest = plan[i].fewest};
     std::vector<TwinCell> cells = conversation.cells;
     for (std::uint64_t n = 0; n < plan[i].count; ++n) {
-      const Token token = n < conversation.owed.size() ? conversation.owed[n] : token_at(conversation, cells.size());
+      const Token token =
+          n < conversation.owed.size() ? conversation.owed[n] : token_at(conversation, cells.size());
       cells.push_back(conversation.next_cell(cells, token));
     }
     line.planned.assign(cells.end() - static_cast<std::ptrdiff_t>(plan[i].count), cells.end());
@@ -188,7 +194,8 @@ void StoreRun::expect_states(const std::vector<Growth>& plan, const Recount& cou
     const std::uint64_t extra = ordinals->size() - (!ordinals->empty() && ordinals->back() == end ? 1 : 0);
     const std::size_t missing = line.due.size() - ordinals->size();
     require(ordinals->size() <= line.due.size() &&
-                std::equal(ordinals->begin(), ordinals->end(), line.due.begin() + static_cast<std::ptrdiff_t>(missing)),
+                std::equal(ordinals->begin(), ordinals->end(),
+                           line.due.begin() + static_cast<std::ptrdiff_t>(missing)),
             "states are reserved for other checkpoints than the last that are due");
     require(missing == 0 || !counted.fits(with_states(extra + 1)), "a state that fits is not reserved");
     require(counted.fits(with_states(extra)), "a state is reserved that does not fit");
@@ -264,8 +271,7 @@ void StoreRun::write_new(const Line& line, std::size_t index, std::uint64_t from
     for (const Run& run : ticket_->ticket.new_runs(index, group)) {
       for (std::uint32_t i = 0; i < run.count; ++i, ++cells) {
         const std::uint64_t at = run.ordinal + i - length;
-        if (at >= from && at < to)
-          arena_->write(group, {run.page, run.cell + i}, line.planned[at].contents);
+        if (at >= from && at < to) arena_->write(group, {run.page, run.cell + i}, line.planned[at].contents);
       }
     }
     require(cells == (keeps_tokens(spec_.groups[group]) ? held[group] : 0),
@@ -295,7 +301,8 @@ void StoreRun::withdraw() {
 // What a promise has paid for beyond the accepted cells is promised again.
 void StoreRun::give_back(Line& line, std::uint64_t accepted) {
   if (line.withdrawn) return;
-  line.conversation->promised += line.conversation->line.paid - std::min(line.conversation->line.paid, accepted);
+  line.conversation->promised +=
+      line.conversation->line.paid - std::min(line.conversation->line.paid, accepted);
   line.conversation->line = {};
 }
 
@@ -397,12 +404,13 @@ void StoreRun::commit_ticket() {
       const std::span<const StateWrite> of_group = ticket_->ticket.states(i, group);
       states.back().emplace_back(of_group.begin(), of_group.end());
     }
-    if (accepted.back() == 0 || !random_.percent(has(GroupKind::kRecurrent) ? 30 : 15)) continue;
+    if (accepted.back() == 0) continue;
+    if (!in_part_ && !random_.percent(has(GroupKind::kRecurrent) ? 30 : 15)) continue;
     count(HardState::kPartialCommit);
     accepted.back() = random_.percent(10) ? 0 : random_.between(line.fewest, accepted.back());
     // Sometimes where there is a state.
-    if (line.due.empty() || random_.percent(60)) continue;
-    const std::uint64_t at_state = random_.one_of(line.due) - line.conversation->cells.size();
+    if (line.due.empty() || random_.percent(40)) continue;
+    const std::uint64_t at_state = line.due.front() - line.conversation->cells.size();
     if (at_state >= line.fewest) accepted.back() = at_state;
   }
   ticket_->ticket.commit(accepted);
@@ -420,192 +428,6 @@ void StoreRun::abort_ticket() {
   tell("abort the ticket after " + std::to_string(ticket_->passes) + " passes");
   for (Line& line : ticket_->lines) give_back(line, 0);
   ticket_.reset();
-}
-
-EditOperation StoreRun::random_operation(std::uint64_t length) {
-  EditOperation operation;
-  const std::uint64_t what = random_.below(10);
-  operation.kind = what < 3   ? EditOperation::Kind::kRemove
-                   : what < 5 ? EditOperation::Kind::kShift
-                              : EditOperation::Kind::kDivide;
-  operation.first = random_.below(length + 1);
-  operation.count = random_.below(length - operation.first + 1);
-  if (random_.percent(30)) operation.count = length - operation.first;
-  if (operation.kind == EditOperation::Kind::kShift) {
-    operation.amount = static_cast<std::int64_t>(random_.below(60)) - 20;
-  } else if (operation.kind == EditOperation::Kind::kDivide) {
-    operation.amount = static_cast<std::int64_t>(random_.between(1, 4));
-  }
-  return operation;
-}
-
-// Rewind, clear, a rolling window, or anything.
-std::vector<EditOperation> StoreRun::random_edit(std::uint64_t length) {
-  std::vector<EditOperation> operations;
-  const std::uint64_t first = random_.below(length + 1);
-  switch (random_.below(20)) {
-    case 0:
-    case 1:
-    case 2:
-      return {{EditOperation::Kind::kRemove, first, length - first, 0}};
-    case 3:
-      return {{EditOperation::Kind::kRemove, 0, length, 0}};
-    case 4:
-    case 5:
-    case 6:
-    case 7:
-    case 8:
-    case 9: {
-      const std::uint64_t count = random_.below(length - first + 1);
-      return {
-          {EditOperation::Kind::kRemove, first, count, 0},
-          {EditOperation::Kind::kShift, first, length - first - count, -static_cast<std::int64_t>(count)}};
-    }
-    default:
-      for (std::uint64_t left = random_.between(1, 3); left > 0; --left) {
-        operations.push_back(random_operation(length));
-        if (operations.back().kind == EditOperation::Kind::kRemove) length -= operations.back().count;
-      }
-      return operations;
-  }
-}
-
-void StoreRun::begin_edit() {
-  TwinConversation* const conversation = idle_conversation();
-  if (edit_ || conversation == nullptr || conversation->cells.empty()) return;
-  start_edit(*conversation, random_edit(conversation->cells.size()));
-}
-
-void StoreRun::start_edit(TwinConversation& conversation, const std::vector<EditOperation>& operations) {
-  std::string story = "edit " + std::to_string(static_cast<std::uint32_t>(conversation.id));
-  TwinConversation after = conversation;
-  // The first ordinals of the cells that are held.
-  std::vector<std::vector<std::uint64_t>> marks(spec_.groups.size());
-  for (std::size_t group = 0; group < spec_.groups.size(); ++group) {
-    for (std::uint64_t i = conversation.starts[group]; i < conversation.cells.size(); ++i)
-      marks[group].push_back(i);
-  }
-  Need rewritten{};
-  std::uint64_t first_changed = UINT64_MAX;
-  Outcome outcome = conversation.owed.empty() ? Outcome::kDone : Outcome::kWrongState;
-  if (!conversation.owed.empty()) count(HardState::kRefusedBehind);
-  for (const EditOperation& operation : operations) {
-    story += std::string(" ") + "rsd"[static_cast<int>(operation.kind)] + std::to_string(operation.first) +
-             "+" + std::to_string(operation.count) + " by " + std::to_string(operation.amount);
-    if (outcome == Outcome::kDone) outcome = after.judge(operation, spec_);
-    if (outcome != Outcome::kDone) continue;
-    if (operation.count > 0) first_changed = std::min(first_changed, operation.first);
-    for (std::size_t group = 0; group < spec_.groups.size(); ++group) {
-      if (!keeps_tokens(spec_.groups[group])) continue;
-      for (std::uint64_t i = operation.first; i < operation.first + operation.count; ++i) {
-        if (operation.kind == EditOperation::Kind::kDivide && i >= after.starts[group]) ++rewritten[group];
-      }
-      if (operation.kind != EditOperation::Kind::kRemove) continue;
-      const std::uint64_t start = after.starts[group];
-      const std::uint64_t first = std::max(operation.first, start) - start;
-      const std::uint64_t end = std::max(operation.first + operation.count, start) - start;
-      marks[group].erase(marks[group].begin() + static_cast<std::ptrdiff_t>(first),
-                         marks[group].begin() + static_cast<std::ptrdiff_t>(end));
-    }
-    after.edit(operation, spec_, turns_);
-  }
-  tell(story);
-  if (outcome == Outcome::kUnsupported) count(HardState::kRefusedMove);
-  const Recount counted = recount();
-  const Need promises = promised_need(counted);
-  Need need = rewritten;
-  Need more{};
-  for (std::size_t group = 0; group < spec_.groups.size() && outcome == Outcome::kDone; ++group) {
-    if (spec_.groups[group].kind != GroupKind::kWindow || conversation.promised == 0) continue;
-    // Cells that stay and would have been given back before the last pass of what is promised.
-    const std::uint64_t in_use = kept_behind(group) + spec_.pass_tokens;
-    std::uint64_t now = 0;
-    std::uint64_t then = 0;
-    for (std::uint64_t i = 0; i < marks[group].size(); ++i) {
-      now += marks[group][i] + in_use < conversation.cells.size() + conversation.promised ? 1 : 0;
-      then += after.starts[group] + i + in_use < after.cells.size() + conversation.promised ? 1 : 0;
-    }
-    more[group] = now > then ? now - then : 0;
-    need[group] += more[group];
-  }
-  Need total = promises;
-  for (std::size_t group = 0; group < total.size(); ++group) total[group] += need[group];
-  if (outcome == Outcome::kDone && !counted.fits(total)) outcome = Outcome::kNoSpace;
-  const std::uint64_t before = outcome == Outcome::kDone ? 0 : digest();
-  const std::size_t blocks = store_->prefix_blocks();
-  const std::size_t spans = store_->holdings(conversation.id).spans;
-  auto ticket = store_->begin_edit(conversation.id, operations);
-  require(ticket.has_value() == (outcome == Outcome::kDone), "begin_edit() and the rule differ");
-  if (!ticket) {
-    if (outcome == Outcome::kNoSpace) {
-      count(HardState::kShortage);
-      require_shortage(ticket.error(), counted, need, promises);
-    }
-    require(store_->prefix_blocks() == blocks, "a refused edit costs the index blocks");
-    return require_failure(ticket.error(), outcome, before);
-  }
-  follow_evictions();
-  follow_checkpoints();
-  if (rewritten != Need{}) count(HardState::kDivision);
-  if (after.floors != conversation.floors) count(HardState::kFloorRaised);
-  edit_more_ = more;
-  edit_.emplace(std::move(*ticket), &conversation, std::move(after), first_changed);
-  for (const RotateCells& job : edit_->ticket.jobs()) arena_->perform(job);
-  if (random_.percent(25)) return;
-  if (random_.percent(20)) return abort_edit();
-  commit_edit();
-  if (store_->holdings(conversation.id).spans > spans) count(HardState::kSplitSpan);
-}
-
-void StoreRun::begin_impossible_edit() {
-  TwinConversation* const conversation = idle_conversation();
-  if (edit_ || conversation == nullptr || !conversation->owed.empty()) return;
-  const std::uint64_t length = conversation->cells.size();
-  std::vector<EditOperation> operations;
-  if (only_full() && spec_.positions_can_move) operations = random_edit(length);
-  std::uint64_t left = length;
-  for (const EditOperation& operation : operations) {
-    left -= operation.kind == EditOperation::Kind::kRemove ? operation.count : 0;
-  }
-  switch (random_.below(4)) {
-    case 0:
-      operations.push_back({EditOperation::Kind::kRemove, left + 1, 0, 0});
-      break;
-    case 1:
-      operations.push_back({EditOperation::Kind::kShift, 0, left + 1, 0});
-      break;
-    case 2:
-      operations.push_back({EditOperation::Kind::kDivide, 0, left, 0});
-      break;
-    default:
-      operations.push_back({EditOperation::Kind::kRemove, 1, UINT64_MAX, 0});
-  }
-  tell("an impossible edit of " + std::to_string(static_cast<std::uint32_t>(conversation->id)));
-  const std::uint64_t before = digest();
-  const auto ticket = store_->begin_edit(conversation->id, operations);
-  require(!ticket, "an impossible edit begins");
-  require_failure(ticket.error(), Outcome::kInvalidArgument, before);
-}
-
-void StoreRun::commit_edit() {
-  TwinConversation& conversation = *edit_->conversation;
-  tell(story_[steps_ % story_.size()] + " commit the edit");
-  const std::uint64_t first_changed = edit_->first_changed;
-  require(edit_->ticket.first_changed() == first_changed, "an edit begins elsewhere");
-  edit_->ticket.commit();
-  edit_more_ = {};
-  conversation.cells = std::move(edit_->after.cells);
-  conversation.floors = std::move(edit_->after.floors);
-  conversation.starts = std::move(edit_->after.starts);
-  conversation.drop_checkpoints_above(first_changed);
-  conversation.remembered = std::min({conversation.remembered, conversation.cells.size(), first_changed});
-  edit_.reset();
-}
-
-void StoreRun::abort_edit() {
-  tell(story_[steps_ % story_.size()] + " drop the edit");
-  edit_more_ = {};
-  edit_.reset();
 }
 
 }  // namespace kvasir::pages::test

@@ -101,8 +101,7 @@ void TwinConversation::edit(const EditOperation& operation, const StoreSpec& spe
   for (std::size_t group = 0; group < spec.groups.size() && !cuts_the_end; ++group) {
     const GroupSpec& geometry = spec.groups[group];
     if (geometry.kind != GroupKind::kWindow) continue;
-    if (cells.size() > geometry.width)
-      floors[group] = std::max(floors[group], cells.size() - geometry.width);
+    if (cells.size() > geometry.width) floors[group] = std::max(floors[group], cells.size() - geometry.width);
     floors[group] = carry(floors[group]);
     starts[group] = carry(starts[group]);
   }

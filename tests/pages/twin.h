@@ -22,7 +22,7 @@ struct TwinCell {
   std::int64_t stored = 0;    // what its key was last turned to
   Contents contents = 0;
   std::uint32_t turns = 0;  // how its key was turned since it was computed; see Turns
-  bool touched = false;  // moved, divided, or the first behind a gap
+  bool touched = false;     // moved, divided, or the first behind a gap
 };
 
 // The ways in which keys were turned: 0 is not at all.
@@ -55,9 +55,9 @@ struct TwinConversation {
   std::vector<TwinCell> cells;
   std::vector<Token> owed;  // that it is behind by
   std::uint64_t promised = 0;
-  std::uint64_t remembered = 0;           // tokens offered to the index
-  std::vector<std::uint64_t> floors;      // [group]
-  std::vector<std::uint64_t> starts;      // [group]: ordinals from which on cells are held
+  std::uint64_t remembered = 0;       // tokens offered to the index
+  std::vector<std::uint64_t> floors;  // [group]
+  std::vector<std::uint64_t> starts;  // [group]: ordinals from which on cells are held
   std::vector<std::shared_ptr<TwinCheckpoint>> checkpoints;
   std::uint64_t encoded = 0;        // which encoder's output, 0: none
   std::uint64_t encoded_cells = 0;  // its length
