@@ -17,8 +17,8 @@ std::uint64_t mix(std::uint64_t x) noexcept {
 
 std::uint64_t PrefixIndex::hash_of(BlockId parent, const Origin& origin,
                                    std::span<const Token> tokens) const noexcept {
-  std::uint64_t hash =
-      parent == kRoot ? mix(origin.salt + (origin.encoded + 1) * 0x9E3779B97F4A7C15ULL) : blocks_[parent].hash;
+  std::uint64_t hash = parent == kRoot ? mix(origin.salt + (origin.encoded + 1) * 0x9E3779B97F4A7C15ULL)
+                                       : blocks_[parent].hash;
   for (const Token token : tokens)
     hash = mix(hash + static_cast<std::uint32_t>(token) + 0x9E3779B97F4A7C15ULL);
   return hash;

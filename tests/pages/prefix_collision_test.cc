@@ -53,17 +53,17 @@ TEST(PrefixIndex, TellsBlocksOfOneHashApartByTheirTokens) {
   ASSERT_EQ(hash_of(a), hash_of(b));
 
   PrefixIndex index;
-  const PrefixIndex::BlockId of_a = index.insert(PrefixIndex::kRoot, 0, a, std::vector<PageTable>(1));
-  EXPECT_EQ(index.find(PrefixIndex::kRoot, 0, a), of_a);
-  EXPECT_EQ(index.find(PrefixIndex::kRoot, 0, b), std::nullopt);
-  const PrefixIndex::BlockId of_b = index.insert(PrefixIndex::kRoot, 0, b, std::vector<PageTable>(1));
-  EXPECT_EQ(index.find(PrefixIndex::kRoot, 0, a), of_a);
-  EXPECT_EQ(index.find(PrefixIndex::kRoot, 0, b), of_b);
+  const PrefixIndex::BlockId of_a = index.insert(PrefixIndex::kRoot, {}, a, std::vector<PageTable>(1));
+  EXPECT_EQ(index.find(PrefixIndex::kRoot, {}, a), of_a);
+  EXPECT_EQ(index.find(PrefixIndex::kRoot, {}, b), std::nullopt);
+  const PrefixIndex::BlockId of_b = index.insert(PrefixIndex::kRoot, {}, b, std::vector<PageTable>(1));
+  EXPECT_EQ(index.find(PrefixIndex::kRoot, {}, a), of_a);
+  EXPECT_EQ(index.find(PrefixIndex::kRoot, {}, b), of_b);
   static_cast<void>(index.erase(of_a));
-  EXPECT_EQ(index.find(PrefixIndex::kRoot, 0, a), std::nullopt);
-  EXPECT_EQ(index.find(PrefixIndex::kRoot, 0, b), of_b);
+  EXPECT_EQ(index.find(PrefixIndex::kRoot, {}, a), std::nullopt);
+  EXPECT_EQ(index.find(PrefixIndex::kRoot, {}, b), of_b);
   static_cast<void>(index.erase(of_b));
-  EXPECT_EQ(index.find(PrefixIndex::kRoot, 0, b), std::nullopt);
+  EXPECT_EQ(index.find(PrefixIndex::kRoot, {}, b), std::nullopt);
 }
 
 }  // namespace
