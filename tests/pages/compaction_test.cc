@@ -131,7 +131,7 @@ TEST(Compaction, PatchesEveryHolder) {  // M2
   for (std::size_t group = 0; group < 2; ++group) {
     for (const Span& run : store->runs(again, group)) {
       for (std::uint32_t i = 0; i < run.count; ++i) {
-        EXPECT_TRUE(arena.holds(group, {run.page, run.cell + i}, run.ordinal + i));
+        EXPECT_TRUE(arena.holds(group, {run.page, run.cell + i}, run.ordinal + i, 0));
       }
     }
   }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "pages/page_store.h"
@@ -12,29 +13,51 @@ namespace kvasir::pages::test {
 // What a cell was computed from, as a hash of all that came before it in its conversation.
 using Contents = std::uint64_t;
 
-class FakeArena {
+// The bytes of the cells of one page store.
+class CellBytes {
+ public:
+  CellBytes() = default;
+  CellBytes(const CellBytes&) = delete;
+  CellBytes& operator=(const CellBytes&) = delete;
+  virtual ~CellBytes() = default;
+
+  // Stores a new cell at its storage position in every layer of its group; a state as a cell whose position
+  // is its ordinal.
+  virtual void write(std::size_t group, CellAt at, Contents contents) = 0;
+
+  // Does what a job says.
+  virtual void perform(const CopyCells& job) = 0;
+  virtual void perform(const RotateCells& job) = 0;
+  virtual void perform(const SwapCells& job) = 0;
+
+  // Whether every layer of a cell holds these contents at the cell's present storage position, after the
+  // turns that Turns knows by this number.
+  [[nodiscard]] virtual bool holds(std::size_t group, CellAt at, Contents contents,
+                                   std::uint32_t turns) const = 0;
+
+  // Overwrites every cell that nobody holds, at least in used pages.
+  virtual void poison_free_cells() = 0;
+
+  // The bytes of a cell, or what stands for them, layer after layer.
+  virtual void append_cell(std::size_t group, CellAt at, std::vector<std::uint64_t>& out) const = 0;
+
+  [[nodiscard]] virtual std::string name() const = 0;
+};
+
+class FakeArena : public CellBytes {
  public:
   // Must not outlive the store, whose frames it shadows. All cells begin as poison.
   explicit FakeArena(const PageStore& store);
 
-  // Stores a new cell at its storage position in every layer of its group; a state as a cell whose position
-  // is its ordinal.
-  void write(std::size_t group, CellAt at, Contents contents);
-
-  // Does what a job says, reading and writing cell after cell as the arena would.
-  void perform(const CopyCells& job);
-  void perform(const RotateCells& job);
-  void perform(const SwapCells& job);
-
-  // Whether every layer of a cell holds these contents at the cell's present storage position, after whatever
-  // turns.
-  [[nodiscard]] bool holds(std::size_t group, CellAt at, Contents contents, std::uint32_t turns = 0) const;
-
-  // Overwrites every cell that nobody holds, in used pages and free frames.
-  void poison_free_cells();
-
-  // The numbers of a cell, layer after layer.
-  void append_cell(std::size_t group, CellAt at, std::vector<std::uint64_t>& out) const;
+  void write(std::size_t group, CellAt at, Contents contents) override;
+  void perform(const CopyCells& job) override;
+  void perform(const RotateCells& job) override;
+  void perform(const SwapCells& job) override;
+  [[nodiscard]] bool holds(std::size_t group, CellAt at, Contents contents,
+                           std::uint32_t turns) const override;
+  void poison_free_cells() override;
+  void append_cell(std::size_t group, CellAt at, std::vector<std::uint64_t>& out) const override;
+  [[nodiscard]] std::string name() const override { return "numbers"; }
 
  private:
   [[nodiscard]] std::uint64_t& value(std::size_t group, CellAt at, std::uint32_t layer);

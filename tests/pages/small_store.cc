@@ -59,12 +59,14 @@ std::vector<std::uint64_t> state_of(const PageStore& store, std::span<const Tabl
   for (std::size_t group = 0; group < store.group_count(); ++group) {
     const GroupCells& cells = store.group(group);
     for (std::uint32_t page = 0; page < cells.page_count(); ++page) {
-      for (std::uint32_t cell = 0; cell < store.page_cells(); ++cell) {
+      for (std::uint32_t cell = 0; cell < cells.page_cells(); ++cell) {
         state.push_back(cells.holders(PageId{page}, cell));
         state.push_back(cells.soft_holders(PageId{page}, cell));
       }
     }
     for (const TableId table : tables) {
+      state.push_back(store.floor(table, group));
+      state.push_back(store.release_line(table, group));
       for (const Run& run : store.runs(table, group)) {
         state.insert(state.end(), {static_cast<std::uint64_t>(run.page), run.cell, run.count, run.ordinal,
                                    static_cast<std::uint64_t>(run.shift)});
@@ -76,6 +78,9 @@ std::vector<std::uint64_t> state_of(const PageStore& store, std::span<const Tabl
   }
   for (const TableId table : tables) {
     state.push_back(store.length(table));
+    state.push_back(store.behind(table));
+    for (std::size_t i = 0; i < store.checkpoint_count(table); ++i)
+      state.push_back(store.checkpoint(table, i));
     state.push_back(store.holdings(table).promised);
     state.push_back(static_cast<std::uint64_t>(store.next_position(table)));
   }

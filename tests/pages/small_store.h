@@ -52,8 +52,8 @@ void remove(PageStore& store, TableId table, std::uint64_t first, std::uint64_t 
 // Tokens first, first + 1, ...
 [[nodiscard]] std::vector<Token> tokens_from(Token first, std::size_t count);
 
-// All that a failed call must leave as it was, but for the bytes: spans, positions, holders, promises, space
-// and the index.
+// All that a failed call must leave as it was, but for the bytes: spans, positions, holders, promises,
+// floors, checkpoints, space and the index.
 [[nodiscard]] std::vector<std::uint64_t> state_of(const PageStore& store, std::span<const TableId> tables);
 
 // Every second cell of all pages held, no page free: one conversation of `pages` full pages in each group has

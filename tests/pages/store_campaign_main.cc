@@ -13,7 +13,7 @@ int main(int count, char** arguments) {
   constexpr std::uint64_t kPerSeed = 25'000;
   HardStateCounts counts{};
   for (std::uint64_t done = 0, seed = first_seed; done < operations; done += kPerSeed, ++seed) {
-    const std::string wrong = run_stores(seed, std::min(kPerSeed, operations - done), counts);
+    const std::string wrong = run_stores(seed, std::min(kPerSeed, operations - done), counts, seed % 4 == 0);
     if (!wrong.empty()) {
       std::cout << wrong;
       return 1;

@@ -3,9 +3,9 @@
 
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <utility>
 
+#include "missing_memory.h"
 #include "pages/compaction.h"
 #include "pages/page_store.h"
 #include "small_store.h"
@@ -32,36 +32,10 @@ struct Scene {
   }
 };
 
-// Answers its outcome; what it opens it ends.
-using Call = std::function<Outcome(Scene&)>;
-
-template <class T>
-Outcome outcome_of(const Result<T>& result) {
-  return result ? Outcome::kDone : result.error().code();
-}
+using Call = CallOf<Scene>;
 
 void expect_unharmed_by_missing_memory(const Call& call, Outcome in_the_end = Outcome::kDone) {
-  for (std::uint64_t n = 0;; ++n) {
-    Scene scene;
-    const auto before = state_of(*scene.store, scene.tables);
-    bool fired = false;
-    Outcome outcome = Outcome::kDone;
-    {
-      const kvasir::test::AllocationFault fault(n);
-      outcome = call(scene);
-      fired = fault.fired();
-    }
-    expect_sound(*scene.store);
-    if (!fired) {
-      EXPECT_EQ(outcome, in_the_end);
-      EXPECT_GT(n, 0) << "the call wants no memory, so this proves nothing";
-      return;
-    }
-    ASSERT_EQ(outcome, Outcome::kOutOfMemory) << "allocation " << n;
-    ASSERT_EQ(state_of(*scene.store, scene.tables), before) << "allocation " << n;
-    ASSERT_EQ(call(scene), in_the_end) << "after allocation " << n;
-    expect_sound(*scene.store);
-  }
+  expect_unharmed<Scene>(call, in_the_end);
 }
 
 TEST(PageStoreFaults, CreatingOneSaysThatMemoryIsMissing) {

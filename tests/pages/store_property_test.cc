@@ -11,6 +11,8 @@ namespace {
 
 constexpr std::uint64_t kSeeds[] = {1, 2, 3, 4, 5, 6, 7};
 constexpr std::uint64_t kOperationsPerSeed = 25'000;
+constexpr std::uint64_t kSeedsOfRealBytes[] = {101, 102};
+constexpr std::uint64_t kOperationsOfRealBytes = 10'000;
 constexpr std::uint64_t kLeastOfEachState = 1'000;
 
 TEST(PageStoreProperty, RandomHistoriesAgreeWithTheNaiveTwin) {
@@ -18,6 +20,10 @@ TEST(PageStoreProperty, RandomHistoriesAgreeWithTheNaiveTwin) {
   for (const std::uint64_t seed : kSeeds) {
     std::cout << "seed " << seed << ", " << kOperationsPerSeed << " operations\n";
     EXPECT_EQ(run_stores(seed, kOperationsPerSeed, counts), "");
+  }
+  for (const std::uint64_t seed : kSeedsOfRealBytes) {
+    std::cout << "seed " << seed << ", " << kOperationsOfRealBytes << " operations on keys and values\n";
+    EXPECT_EQ(run_stores(seed, kOperationsOfRealBytes, counts, true), "");
   }
   for (std::size_t state = 0; state < kHardStates; ++state) {
     const std::string_view name = name_of(static_cast<HardState>(state));

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "real_arena.h"
+
 namespace kvasir::pages::test {
 namespace {
 
@@ -90,13 +92,18 @@ std::string_view name_of(HardState state) {
   return kNames[static_cast<std::size_t>(state)];
 }
 
-StoreRun::StoreRun(std::uint64_t seed, HardStateCounts& counts) : random_(seed), counts_(&counts) {
+StoreRun::StoreRun(std::uint64_t seed, HardStateCounts& counts, bool real_bytes)
+    : random_(seed), counts_(&counts) {
   spec_ = random_spec(random_);
   auto store = PageStore::create(spec_);
   require(store.has_value(), "a store of valid geometry is refused");
   store_ = std::move(*store);
   spec_ = store_->spec();
-  arena_ = std::make_unique<FakeArena>(*store_);
+  if (real_bytes) {
+    arena_ = std::make_unique<RealArena>(*store_, turns_, random_);
+  } else {
+    arena_ = std::make_unique<FakeArena>(*store_);
+  }
   most_conversations_ = random_.one_of(std::vector<std::size_t>{2, 4, 6, 10, 20, 40});
   if (!only_full() && random_.percent(70)) most_conversations_ = random_.between(2, 6);
   std::string geometry = "pages of " + std::to_string(spec_.page_cells) + ", " +
@@ -108,7 +115,7 @@ StoreRun::StoreRun(std::uint64_t seed, HardStateCounts& counts) : random_(seed),
     geometry += std::string(" ") + std::string(name_of(group.kind)) + " of " + std::to_string(group.layers);
     if (group.kind == GroupKind::kWindow) geometry += " and width " + std::to_string(group.width);
   }
-  geometry_ = geometry;
+  geometry_ = geometry + "; " + arena_->name();
   ++steps_;
 }
 
@@ -430,10 +437,11 @@ void StoreRun::check_spans(const TwinConversation& conversation, std::size_t gro
   require(ordinal == conversation.cells.size(), "the end" + where(ordinal) + " differs");
 }
 
-std::string run_stores(std::uint64_t seed, std::uint64_t operations, HardStateCounts& counts) {
+std::string run_stores(std::uint64_t seed, std::uint64_t operations, HardStateCounts& counts,
+                       bool real_bytes) {
   for (std::uint64_t store = 0; store * kStepsPerStore < operations; ++store) {
     const std::uint64_t store_seed = mix(seed) + store;
-    StoreRun run(store_seed, counts);
+    StoreRun run(store_seed, counts, real_bytes);
     try {
       for (std::uint64_t i = 0; i < std::min(kStepsPerStore, operations - store * kStepsPerStore); ++i)
         run.step();

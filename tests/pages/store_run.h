@@ -67,8 +67,8 @@ class Disagreement : public std::runtime_error {
 
 class StoreRun {
  public:
-  // A store of random geometry. `counts` outlives the run.
-  StoreRun(std::uint64_t seed, HardStateCounts& counts);
+  // A store of random geometry, before numbers that stand for bytes or kv::Arena. `counts` outlives the run.
+  StoreRun(std::uint64_t seed, HardStateCounts& counts, bool real_bytes);
 
   // One random operation, and the comparisons behind it. Throws Disagreement.
   void step();
@@ -231,7 +231,7 @@ class StoreRun {
   HardStateCounts* counts_;
   StoreSpec spec_;
   std::unique_ptr<PageStore> store_;
-  std::unique_ptr<FakeArena> arena_;
+  std::unique_ptr<CellBytes> arena_;
   std::vector<std::unique_ptr<TwinConversation>> conversations_;
   TwinIndex index_;
   Turns turns_;
@@ -250,8 +250,9 @@ class StoreRun {
   std::array<std::string, 40> story_;
 };
 
-// Runs `operations` operations over stores of changing geometry. Answers what went wrong and the story that
-// led to it, nothing where all agreed.
-[[nodiscard]] std::string run_stores(std::uint64_t seed, std::uint64_t operations, HardStateCounts& counts);
+// Runs `operations` operations over stores of changing geometry, before kv::Arena or numbers. Answers what
+// went wrong and the story that led to it, nothing where all agreed.
+[[nodiscard]] std::string run_stores(std::uint64_t seed, std::uint64_t operations, HardStateCounts& counts,
+                                     bool real_bytes = false);
 
 }  // namespace kvasir::pages::test
