@@ -83,12 +83,13 @@ Result<Ticket> PageStore::begin(std::span<const Growth> plan) {
     for (std::size_t group = 0; group < groups_.size(); ++group) demand.total[group] += others[group];
     Ticket ticket(*this);  // its end gives back what it has taken where memory ends
     ticket.runs_.resize(plan.size() * groups_.size());
-    ticket.rings_.resize(ticket.runs_.size());
-    ticket.states_.resize(ticket.runs_.size());
-    ticket.opened_.resize(plan.size());
-    ticket.due_.resize(plan.size());
-    ticket.prepared_.resize(plan.size());
-    ticket.ended_.resize(plan.size());
+    ticket.progress_.resize(plan.size());
+    if (!only_full_) {
+      ticket.rings_.resize(ticket.runs_.size());
+      ticket.states_.resize(ticket.runs_.size());
+      ticket.due_.resize(plan.size());
+      ticket.prepared_.resize(plan.size());
+    }
     ticket.plan_.assign(plan.begin(), plan.end());
     plan_checkpoints(ticket, demand);
     for (const Growth& growth : plan) drop_compaction_of(growth.table);

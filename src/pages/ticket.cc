@@ -43,13 +43,12 @@ Ticket::Ticket(Ticket&& other) noexcept
     : store_(std::exchange(other.store_, nullptr)),
       groups_(other.groups_),
       plan_(std::move(other.plan_)),
+      progress_(std::move(other.progress_)),
       runs_(std::move(other.runs_)),
       rings_(std::move(other.rings_)),
-      opened_(std::move(other.opened_)),
       states_(std::move(other.states_)),
       due_(std::move(other.due_)),
-      prepared_(std::move(other.prepared_)),
-      ended_(std::move(other.ended_)) {}
+      prepared_(std::move(other.prepared_)) {}
 
 Ticket::~Ticket() {
   if (store_ == nullptr) return;
@@ -62,16 +61,17 @@ std::span<const Run> Ticket::new_runs(std::size_t line, std::size_t group) const
 }
 
 std::span<const StateWrite> Ticket::states(std::size_t line, std::size_t group) const noexcept {
+  if (states_.empty()) return {};
   return states_[at(line, group)];
 }
 
 void Ticket::open_pass(std::size_t line, std::uint64_t end) noexcept {
   const std::uint64_t until = std::min(end, plan_[line].count);
-  if (until <= opened_[line]) return;
-  for (std::size_t group = 0; group < groups_; ++group) {
+  if (until <= progress_[line].opened) return;
+  for (std::size_t group = 0; group < groups_ && !rings_.empty(); ++group) {
     if (!rings_[at(line, group)].empty()) show_ring(line, group, until);
   }
-  opened_[line] = until;
+  progress_[line].opened = until;
 }
 
 // Within capacity: one span more than the ring has, where a round ends inside one.
@@ -85,7 +85,7 @@ void Ticket::show_ring(std::size_t line, std::size_t group, std::uint64_t end) n
   runs.clear();
   visit_ring(rings_[at(line, group)], end, [&](const Run& run) {
     runs.push_back(run);
-    if (run.end() <= length + opened_[line]) return;
+    if (run.end() <= length + progress_[line].opened) return;
     for (std::uint32_t i = 0; i < run.count; ++i) {
       cells.set_position({run.page, run.cell + i}, before + run.ordinal + i);
     }
@@ -113,15 +113,17 @@ void Ticket::withdraw(std::size_t line) noexcept {
 
 // What is left of a line beside its cells: states, prepared checkpoints, and that its conversation is in use.
 void Ticket::end_line(std::size_t line) noexcept {
-  for (std::size_t group = 0; group < groups_; ++group) {
+  for (std::size_t group = 0; group < groups_ && !states_.empty(); ++group) {
     for (const StateWrite& write : states_[at(line, group)])
       store_->release(group, write.state, {0, 1}, Holder::kFirm);
     states_[at(line, group)].clear();
   }
-  for (const CheckpointId id : prepared_[line]) store_->checkpoints_.remove(id);
-  prepared_[line].clear();
-  if (ended_[line] != 0) return;
-  ended_[line] = 1;
+  if (!prepared_.empty()) {
+    for (const CheckpointId id : prepared_[line]) store_->checkpoints_.remove(id);
+    prepared_[line].clear();
+  }
+  if (progress_[line].ended) return;
+  progress_[line].ended = true;
   PageStore::Table& table = store_->entry(plan_[line].table);
   table.line = {};
   table.busy = false;
@@ -129,7 +131,7 @@ void Ticket::end_line(std::size_t line) noexcept {
 
 // What the tokens behind the first `accepted` used up of a promise is promised again.
 void Ticket::repay(std::size_t line, std::uint64_t accepted) noexcept {
-  if (ended_[line] != 0) return;
+  if (progress_[line].ended) return;
   PageStore::Table& table = store_->entry(plan_[line].table);
   const std::uint64_t unpaid = table.line.paid - std::min(table.line.paid, accepted);
   table.line.paid -= unpaid;
@@ -170,7 +172,7 @@ std::uint64_t Ticket::installable(std::size_t line, std::uint64_t accepted) cons
 
 void Ticket::commit(std::span<const std::uint64_t> accepted) noexcept {
   for (std::size_t line = 0; line < plan_.size(); ++line) {
-    if (accepted[line] == 0 || ended_[line] != 0) {
+    if (accepted[line] == 0 || progress_[line].ended) {
       withdraw(line);
     } else {
       open_pass(line, plan_[line].count);
@@ -230,6 +232,7 @@ void Ticket::install_state(std::size_t line, std::size_t group, std::uint64_t or
 }
 
 void Ticket::keep_checkpoints(std::size_t line, std::uint64_t end) noexcept {
+  if (prepared_.empty()) return;
   PageStore::Table& table = store_->entry(plan_[line].table);
   for (const CheckpointId id : prepared_[line]) {
     if (store_->checkpoints_.at(id).ordinal <= end) {

@@ -96,13 +96,17 @@ class Ticket {
   PageStore* store_;
   std::size_t groups_ = 0;
   std::vector<Growth> plan_;
-  std::vector<std::vector<Run>> runs_;               // [line, group]
+  struct Progress {
+    std::uint64_t opened = 0;  // tokens whose cells have been written to
+    bool ended = false;        // withdrawn or installed
+  };
+  std::vector<Progress> progress_;      // [line]
+  std::vector<std::vector<Run>> runs_;  // [line, group]
+  // Empty in a store of full groups alone.
   std::vector<std::vector<Run>> rings_;              // [line, group]: all cells, where they are fewer
-  std::vector<std::uint64_t> opened_;                // [line]: tokens whose cells have been written to
   std::vector<std::vector<StateWrite>> states_;      // [line, group]
   std::vector<std::vector<std::uint64_t>> due_;      // [line]: where checkpoints are kept, ascending
   std::vector<std::vector<CheckpointId>> prepared_;  // [line]: they, without owners
-  std::vector<std::uint8_t> ended_;                  // [line]: withdrawn or installed
 };
 
 // A change of the spans of one conversation.
