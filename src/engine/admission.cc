@@ -82,10 +82,35 @@ Result<std::uint64_t> Engine::take_known_beginning(Conversation& conversation) {
   return taken;
 }
 
-// Promises all that the conversation needs, or says what is missing.
+// Whether `a` is offered room before `b`.
+bool Engine::comes_before(const Conversation& a, const Conversation& b) noexcept {
+  if (a.settings.priority != b.settings.priority) return a.settings.priority > b.settings.priority;
+  return a.arrival < b.arrival;
+}
+
+// Promises all that the conversation needs, or says what is missing. Whoever found no room before and is
+// passed over by this one counts it; who was passed over too often lets nobody before him.
 Status Engine::admit(Conversation& conversation) {
-  KVASIR_TRY(store_->promise(conversation.table, need_of(conversation)));
+  const auto waits_before = [&](const Conversation& other) {
+    return other.refused && wants_room(other) && comes_before(other, conversation);
+  };
+  const auto patient = std::ranges::find_if(conversations_, [&](const Conversation& other) {
+    return waits_before(other) && other.passed_over >= kPassedOverMax;
+  });
+  if (patient != conversations_.end()) {
+    return fail(Outcome::kNoSpace, "another conversation has waited for room for long and comes first",
+                {.wanted = need_of(conversation), .available = 0, .setting = "--pool"});
+  }
+  if (Status promised = store_->promise(conversation.table, need_of(conversation)); !promised) {
+    conversation.refused = true;
+    return promised;
+  }
+  for (Conversation& other : conversations_) {
+    if (waits_before(other)) ++other.passed_over;
+  }
   conversation.admitted = true;
+  conversation.refused = false;
+  conversation.passed_over = 0;
   conversation.shortage.reset();
   return {};
 }
@@ -105,44 +130,38 @@ std::uint64_t Engine::admit_if_possible(Conversation& conversation) noexcept {
 }
 
 void Engine::admit_those_that_wait() {
-  std::vector<Waiting> waiting;
+  std::vector<std::size_t> waiting;
   for (std::size_t index = 0; index < conversations_.size(); ++index) {
-    const Conversation& conversation = conversations_[index];
-    if (!wants_room(conversation) || conversation.admitted) continue;
-    waiting.push_back(
-        {index, conversation.settings.priority, conversation.arrival, conversation.passed_over});
-  }
-  order_admission(waiting);
-  for (auto next = waiting.begin(); next != waiting.end(); ++next) {
-    Conversation& conversation = conversations_[next->index];
+    Conversation& conversation = conversations_[index];
     conversation.shortage.reset();
+    if (wants_room(conversation) && !conversation.admitted) waiting.push_back(index);
+  }
+  std::ranges::sort(waiting, [&](std::size_t a, std::size_t b) {
+    return comes_before(conversations_[a], conversations_[b]);
+  });
+  for (const std::size_t index : waiting) {
+    Conversation& conversation = conversations_[index];
     if (twin_is_computed(conversation)) continue;
     static_cast<void>(take_known_beginning(conversation));
-    const Status admitted = admit(conversation);
-    if (!admitted) {
-      conversation.shortage = admitted.error();
-      if (conversation.passed_over >= kPassedOverMax) return;
-      continue;
-    }
-    for (auto before = waiting.begin(); before != next; ++before) {
-      Conversation& passed = conversations_[before->index];
-      if (!passed.admitted) ++passed.passed_over;
-    }
+    if (const Status admitted = admit(conversation); !admitted) conversation.shortage = admitted.error();
   }
 }
 
-// After what a conversation needs has become less, or after it changed in a way that only makes it wait.
+// After what a conversation needs has changed by something that is done already.
 void Engine::renew_promise(Conversation& conversation) noexcept {
   if (conversation.queue.empty()) {
     conversation.admitted = false;
     conversation.asked_index = false;
+    conversation.refused = false;
     conversation.passed_over = 0;
     conversation.waited = 0;
     conversation.shortage.reset();
   }
-  // What was promised and is needed no more serves others. A smaller promise always fits.
+  // What was promised and is needed no more serves others. A token that was just drawn may find no room: then
+  // its conversation waits like any other.
   if (conversation.admitted || conversation.queue.empty()) {
-    static_cast<void>(store_->promise(conversation.table, need_of(conversation)));
+    const Status promised = store_->promise(conversation.table, need_of(conversation));
+    if (!promised) conversation.admitted = false;
   }
 }
 
@@ -150,11 +169,7 @@ const Error* Engine::first_shortage() const noexcept {
   const Conversation* first = nullptr;
   for (const Conversation& conversation : conversations_) {
     if (!conversation.open() || !conversation.shortage) continue;
-    if (first == nullptr || conversation.settings.priority > first->settings.priority ||
-        (conversation.settings.priority == first->settings.priority &&
-         conversation.arrival < first->arrival)) {
-      first = &conversation;
-    }
+    if (first == nullptr || comes_before(conversation, *first)) first = &conversation;
   }
   return first == nullptr ? nullptr : &*first->shortage;
 }

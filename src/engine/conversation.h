@@ -97,12 +97,13 @@ struct Conversation {
   std::uint64_t forks = 0;         // that were made of it
 
   // Planning.
-  std::uint64_t reserved = 0;  // tokens promised to it whatever it queues
-  std::uint64_t arrival = 0;   // of what it waits for
-  std::uint64_t waited = 0;    // passes since its last piece
-  std::uint64_t passed_over = 0;
-  bool admitted = false;     // all that is queued is promised
-  bool asked_index = false;  // its beginning was looked for
+  std::uint64_t reserved = 0;     // tokens promised to it whatever it queues
+  std::uint64_t arrival = 0;      // of what it waits for
+  std::uint64_t waited = 0;       // passes since its last piece
+  std::uint64_t passed_over = 0;  // times that another was admitted before it although it came first
+  bool refused = false;           // it was offered room and there was not enough
+  bool admitted = false;          // all that is queued is promised
+  bool asked_index = false;       // its beginning was looked for
   bool in_step = false;
   std::uint64_t step_tokens = 0;  // of the queue, that the open step computes
   std::optional<Error> shortage;  // why it is not admitted

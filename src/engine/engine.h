@@ -53,6 +53,10 @@ struct EngineOptions {
   kv::CacheTypes types;
 };
 
+// Room is offered by priority, then by arrival. Whoever does not fit may be passed over by others that do,
+// but not more than so many times.
+inline constexpr std::uint64_t kPassedOverMax = 64;
+
 // Of which queued tokens a prompt wants logits.
 enum class LogitsWanted : std::uint8_t { kLast, kEvery };
 
@@ -289,6 +293,7 @@ class Engine {
   [[nodiscard]] std::uint64_t need_of(const Conversation& conversation) const noexcept;
   [[nodiscard]] bool twin_is_computed(const Conversation& conversation) const;
   [[nodiscard]] Result<std::uint64_t> take_known_beginning(Conversation& conversation);
+  [[nodiscard]] static bool comes_before(const Conversation& a, const Conversation& b) noexcept;
   [[nodiscard]] Status admit(Conversation& conversation);
   std::uint64_t admit_if_possible(Conversation& conversation) noexcept;
   void admit_those_that_wait();

@@ -117,11 +117,4 @@ std::vector<std::uint32_t> plan_pass(std::span<const Demand> demands, const Pass
   return std::move(dealer).dealt();
 }
 
-void order_admission(std::span<Waiting> waiting) {
-  std::ranges::sort(waiting, [](const Waiting& a, const Waiting& b) {
-    if (a.priority != b.priority) return a.priority > b.priority;
-    return a.arrival < b.arrival;
-  });
-}
-
 }  // namespace kvasir::engine

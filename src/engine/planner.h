@@ -32,17 +32,4 @@ struct PassBounds {
 [[nodiscard]] std::vector<std::uint32_t> plan_pass(std::span<const Demand> demands, const PassBounds& bounds,
                                                    std::size_t first);
 
-// A conversation that waits for its whole need to be promised.
-struct Waiting {
-  std::size_t index = 0;  // whose it is
-  int priority = 0;
-  std::uint64_t arrival = 0;      // earlier ones are smaller
-  std::uint64_t passed_over = 0;  // times that another was admitted before it
-};
-
-// The order in which room is offered: by priority, then by arrival. Whoever does not fit may be passed over
-// by others that do, but not more than kPassedOverMax times.
-inline constexpr std::uint64_t kPassedOverMax = 64;
-void order_admission(std::span<Waiting> waiting);
-
 }  // namespace kvasir::engine

@@ -154,13 +154,5 @@ TEST(Planner, CutsPromptsShortOnlyWhileOthersGenerate) {
   EXPECT_EQ(plan_pass(std::vector<Demand>{{100}}, {64, 64, 20}, 0), (Shares{64}));
 }
 
-TEST(Planner, OffersRoomByPriorityAndThenByArrival) {
-  std::vector<Waiting> waiting = {{0, 0, 7}, {1, 2, 9}, {2, 0, 3}, {3, 2, 8}};
-  order_admission(waiting);
-  std::vector<std::size_t> order;
-  for (const Waiting& one : waiting) order.push_back(one.index);
-  EXPECT_EQ(order, (std::vector<std::size_t>{3, 1, 2, 0}));
-}
-
 }  // namespace
 }  // namespace kvasir::engine

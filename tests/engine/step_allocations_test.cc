@@ -67,8 +67,7 @@ TEST_P(StepAllocations, AreFewWhereConversationsGenerate) {
   expect_few();
 }
 
-INSTANTIATE_TEST_SUITE_P(OfSoMany, StepAllocations, testing::Values(1, 4),
-                         testing::PrintToStringParamName());
+INSTANTIATE_TEST_SUITE_P(OfSoMany, StepAllocations, testing::Values(1, 4), testing::PrintToStringParamName());
 
 }  // namespace
 }  // namespace kvasir::engine
