@@ -104,18 +104,8 @@ Status Conversation::clear() {
 Result<std::uint64_t> Conversation::rewind_cost(std::uint64_t length) const {
   return base::within_memory([&]() -> Result<std::uint64_t> {
     KVASIR_ASSIGN(const Used used, Handle::use(handle_));
-    KVASIR_ASSIGN(const std::uint64_t held,
-                  in_public_words(used.executor().look([&](const Engine& engine) -> Result<std::uint64_t> {
-                    KVASIR_ASSIGN(const engine::Conversation* const mine, engine.look(used.id));
-                    return mine->tokens.size();
-                  })));
-    if (length > held) {
-      return fail(Outcome::kInvalidArgument,
-                  "a conversation of " + std::to_string(held) + " tokens cannot be rewound to " +
-                      std::to_string(length),
-                  {.wanted = length, .limit = held});
-    }
-    return 0;  // every cell stands for itself in models of full attention
+    return in_public_words(
+        used.executor().look([&](const Engine& engine) { return engine.rewind_cost(used.id, length); }));
   });
 }
 

@@ -292,16 +292,30 @@ Status Engine::edit(ConversationId id, std::span<const EditOperation> operations
   });
 }
 
+namespace {
+
+std::unexpected<Error> no_such_length(std::uint64_t held, std::uint64_t length) {
+  return fail(
+      Outcome::kInvalidArgument,
+      "a conversation of " + std::to_string(held) + " tokens cannot be rewound to " + std::to_string(length),
+      {.wanted = length, .limit = held});
+}
+
+}  // namespace
+
+Result<std::uint64_t> Engine::rewind_cost(ConversationId id, std::uint64_t length) const {
+  return base::within_memory([&]() -> Result<std::uint64_t> {
+    KVASIR_ASSIGN(const Conversation* const conversation, find(id));
+    if (length > conversation->tokens.size()) return no_such_length(conversation->tokens.size(), length);
+    return store_->rewind_cost(conversation->table, length);
+  });
+}
+
 Status Engine::rewind(ConversationId id, std::uint64_t length) {
   return base::within_memory([&]() -> Status {
     KVASIR_ASSIGN(const Conversation* const conversation, find(id));
     const std::uint64_t held = conversation->tokens.size();
-    if (length > held) {
-      return fail(Outcome::kInvalidArgument,
-                  "a conversation of " + std::to_string(held) + " tokens cannot be rewound to " +
-                      std::to_string(length),
-                  {.wanted = length, .limit = held});
-    }
+    if (length > held) return no_such_length(held, length);
     const EditOperation remove{Kind::kRemove, length, held - length, 0};
     return edit(id, {&remove, 1});
   });

@@ -167,6 +167,10 @@ class Engine {
   [[nodiscard]] Status rewind(ConversationId id, std::uint64_t length);
   [[nodiscard]] Status shift_left(ConversationId id, std::uint64_t keep, std::uint64_t count);
 
+  // Tokens that would have to be computed again after a rewind to `length`. kNotFound; kInvalidArgument
+  // beyond what the conversation holds.
+  [[nodiscard]] Result<std::uint64_t> rewind_cost(ConversationId id, std::uint64_t length) const;
+
   // Lets two committed cells change places in the pool; no bit of any logits changes. kNotFound,
   // kInvalidArgument, kOutOfMemory; kBusy while a step is open.
   [[nodiscard]] Status swap_cells(ConversationId id, std::uint64_t a, std::uint64_t b);
