@@ -16,6 +16,7 @@ kvasir::Status tell(const char* file, const char* prompt) {
   auto talk = executor->conversation();
   if (!talk) return kvasir::fail(talk.error());
   if (const auto queued = talk->prompt(prompt); !queued) return kvasir::fail(queued.error());
+  std::cout << prompt;
   auto story = talk->generate({.max_tokens = 48});
   if (!story) return kvasir::fail(story.error());
   while (true) {

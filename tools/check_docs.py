@@ -1,4 +1,5 @@
-"""Documents that agree with the tree: links lead somewhere, numbered invariants are those of the source files."""
+"""Documents that agree with the tree: links lead somewhere, numbered invariants are those of the source files, and C++
+code that is shown is part of an example that runs."""
 import posixpath
 import re
 
@@ -68,8 +69,25 @@ def check_invariants(tree):
     return findings
 
 
+def stripped(code):
+    return "\n".join(line.strip() for line in code.strip().split("\n"))
+
+
+def check_shown_code(tree):
+    """Each block of C++ in a document is, but for its indentation, a run of lines of a file in examples/."""
+    examples = [stripped(tree.text(path) or "") + "\n" for path in tree.matching(r"examples/.*\.(cc|h)")]
+    findings = []
+    for path in tree.matching(r".*\.md"):
+        text = tree.text(path) or ""
+        for match in re.finditer(r"^```cpp\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE):
+            shown = stripped(match.group(1)) + "\n"
+            if not any("\n" + shown in "\n" + example for example in examples):
+                findings.append(Finding(path, checklib.line_of(text, match.start()), "shows code that no example has"))
+    return findings
+
+
 def check(tree):
-    return check_links(tree) + check_invariants(tree)
+    return check_links(tree) + check_invariants(tree) + check_shown_code(tree)
 
 
 _SOURCE = "// Cells.\n//\n// Invariants (docs/invariants.md)\n//   C1  A cell is\n//       held.\n//   C2  So. C3  Too.\n#pragma once\n"
@@ -79,6 +97,8 @@ CLEAN = {
     "README.md": "[a](docs/a.md), [b](docs/), [c](https://example.org/x), [d](docs/a.md#part)\n```\n[e](nowhere)\n```\n",
     "docs/a.md": "[up](../README.md)\n",
     "docs/invariants.md": _ROWS,
+    "docs/tour.md": "```cpp\nif (x)\n  go();\n```\n```\nany text\n```\n",
+    "examples/a.cc": "int main() {\n  if (x)\n    go();\n}\n",
     "src/pages/a.h": _SOURCE,
 }
 
@@ -88,6 +108,9 @@ PLANTED = [
     Planted("an invariant with other words",
             {"src/a/a.h": _SOURCE, "docs/invariants.md": _ROWS.replace("held", "free")}, "wants the row of src/a/a.h"),
     Planted("an invariant that nothing states", {"docs/invariants.md": "| C9 | Old. |\n"}, "C9 is stated by no"),
+    Planted("code that no example has", {"docs/tour.md": "Thus:\n```cpp\nif (x)\n  stay();\n```\n"},
+            "docs/tour.md:2: shows code"),
+    Planted("a part of a line", {"docs/tour.md": "```cpp\nmain() {\n```\n"}, "docs/tour.md:1: shows code"),
     Planted("a number with two meanings", {"src/a/a.h": _SOURCE, "src/b/b.h": _SOURCE}, "and so does"),
 ]
 

@@ -124,7 +124,11 @@ class Conversation {
 
   // A token drawn from that row; it is not added: prompt() it to go on with it. Errors as logits();
   // kInvalidArgument names a setting that is out of range; kOutOfMemory.
-  [[nodiscard]] Result<Token> sample(const Sampler& sampler = {}, std::uint64_t back = 0);
+  [[nodiscard]] Result<Token> sample(const Sampler& sampler = {}, std::uint64_t back = 0) const;
+
+  // The same from a row of the caller's own making, such as the rows of two conversations combined.
+  // kInvalidArgument where it has not vocabulary() numbers.
+  [[nodiscard]] Result<Token> sample_row(std::span<const float> row, const Sampler& sampler = {}) const;
 
   // Draws and computes token after token, see generation.h. What is queued is computed first. kNeedsPrompt
   // where there is nothing to go on from; kWrongState while another generation goes on; kInvalidArgument

@@ -60,6 +60,7 @@ struct ConversationInfo {
   std::uint64_t length = 0;    // tokens computed
   std::uint64_t queued = 0;    // prompted, not yet computed
   std::uint64_t promised = 0;  // tokens that are sure to fit
+  std::int64_t position = 0;   // that the next token gets: the length, but for edits
   std::uint64_t own = 0;       // cells that nobody else holds
   std::uint64_t shared = 0;    // cells that others hold too
 };

@@ -16,6 +16,13 @@ using engine::Engine;
 
 namespace {
 
+// What a draw depends on, besides its settings.
+struct DrawnFrom {
+  std::shared_ptr<const engine::Row> row;
+  std::uint64_t seed = 0;
+  std::uint64_t accepted = 0;
+};
+
 // A prompt's parts as one sequence of items.
 struct Items {
   std::vector<Token> tokens;
@@ -164,22 +171,37 @@ Result<std::shared_ptr<const std::vector<float>>> Conversation::logits(std::uint
   });
 }
 
-Result<Token> Conversation::sample(const Sampler& sampler, std::uint64_t back) {
-  struct Drawn {
-    std::shared_ptr<const engine::Row> row;
-    std::uint64_t seed = 0;
-    std::uint64_t accepted = 0;
-  };
+Result<Token> Conversation::sample(const Sampler& sampler, std::uint64_t back) const {
   return base::within_memory([&]() -> Result<Token> {
     KVASIR_TRY(sample::check(sampler));
     KVASIR_ASSIGN(const Used used, Handle::use(handle_));
-    KVASIR_ASSIGN(const Drawn from,
-                  in_public_words(used.executor().look([&](const Engine& engine) -> Result<Drawn> {
+    KVASIR_ASSIGN(const DrawnFrom from,
+                  in_public_words(used.executor().look([&](const Engine& engine) -> Result<DrawnFrom> {
                     KVASIR_ASSIGN(const engine::Conversation* const mine, engine.look(used.id));
                     KVASIR_ASSIGN(std::shared_ptr<const engine::Row> row, engine.row(used.id, back));
-                    return Drawn{std::move(row), mine->settings.seed, mine->accepted};
+                    return DrawnFrom{std::move(row), mine->settings.seed, mine->accepted};
                   })));
     return sample::Sampler(sampler, from.seed).sample(*from.row, from.accepted);
+  });
+}
+
+Result<Token> Conversation::sample_row(std::span<const float> row, const Sampler& sampler) const {
+  return base::within_memory([&]() -> Result<Token> {
+    KVASIR_TRY(sample::check(sampler));
+    KVASIR_ASSIGN(const Used used, Handle::use(handle_));
+    const std::uint64_t vocabulary = used.core->model->model->sizes().vocabulary;
+    if (row.size() != vocabulary) {
+      return fail(Outcome::kInvalidArgument,
+                  "a row of logits of this model has " + std::to_string(vocabulary) + " numbers, not " +
+                      std::to_string(row.size()),
+                  {.wanted = row.size(), .limit = vocabulary});
+    }
+    KVASIR_ASSIGN(const DrawnFrom from,
+                  in_public_words(used.executor().look([&](const Engine& engine) -> Result<DrawnFrom> {
+                    KVASIR_ASSIGN(const engine::Conversation* const mine, engine.look(used.id));
+                    return DrawnFrom{nullptr, mine->settings.seed, mine->accepted};
+                  })));
+    return sample::Sampler(sampler, from.seed).sample(row, from.accepted);
   });
 }
 
@@ -248,6 +270,7 @@ ConversationInfo Conversation::info() const noexcept {
     if (conversation == nullptr) return info;
     info.length = conversation->tokens.size();
     info.queued = conversation->queue.size();
+    info.position = engine.next_position(*conversation);
     if (const auto holdings = engine.holdings(used->id)) {
       info.promised = holdings->promised;
       info.own = holdings->own;

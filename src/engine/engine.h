@@ -263,6 +263,9 @@ class Engine {
     return store_->prefix_counters();
   }
   [[nodiscard]] Result<pages::Holdings> holdings(ConversationId id) const;
+  [[nodiscard]] std::int64_t next_position(const Conversation& conversation) const noexcept {
+    return store_->next_position(conversation.table);
+  }
   [[nodiscard]] const model::Model& model() const noexcept { return *model_; }
   [[nodiscard]] const EngineOptions& options() const noexcept { return options_; }
 

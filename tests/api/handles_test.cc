@@ -104,7 +104,7 @@ TEST(Handles, ConversationsOutliveTheirExecutor) {
   std::optional<Executor> executor = make_executor(256);
   Conversation held = computed(*executor, 20, 1);
   Conversation telling = computed(*executor, 12, 3);
-  Generation story = must(telling.generate({.max_tokens = 50}));
+  Generation story = must(telling.generate({.max_tokens = 50, .ignore_end = true}));
   must(story.next());
   Conversation queued = must(executor->conversation());
   must(queued.prompt(some_tokens(10, 2)));
@@ -182,7 +182,7 @@ TEST(Handles, ExecutorsLiveOnWithoutTheModelTheyWereMadeOf) {
 TEST(Handles, AGenerationMovedAwayAnswersWrongStateAndWhereItWentGoesOn) {
   Executor executor = make_executor(256);
   Conversation talk = computed(executor, 20, 1);
-  Generation story = must(talk.generate({.max_tokens = 5}));
+  Generation story = must(talk.generate({.max_tokens = 5, .ignore_end = true}));
   Generation moved = std::move(story);
   // NOLINTBEGIN(bugprone-use-after-move): that is what is tested
   EXPECT_EQ(outcome_of(story.next()), Outcome::kWrongState);

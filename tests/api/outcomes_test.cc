@@ -347,7 +347,7 @@ TEST(Outcomes, WhatIsRightAtAnotherTimeIsAWrongStateThatNamesTheRemedy) {
   EXPECT_NE(talk.rewind(0).error().message().find("cancel()"), std::string::npos);
   must(talk.wait());
   {
-    const Generation story = must(talk.generate({.max_tokens = 8}));
+    const Generation story = must(talk.generate({.max_tokens = 8, .ignore_end = true}));
     EXPECT_EQ(outcome_of(talk.generate()), Outcome::kWrongState);
     EXPECT_EQ(outcome_of(talk.prompt("more")), Outcome::kWrongState);
     EXPECT_EQ(outcome_of(talk.prompt_to(some_tokens(3, 1))), Outcome::kWrongState);
