@@ -30,6 +30,8 @@ void expect_unusable(Conversation& gone) {
   const std::vector<Outcome> answers = {outcome_of(gone.prompt(tokens)),
                                         outcome_of(gone.prompt("text")),
                                         outcome_of(gone.prompt(Embeddings{rows})),
+                                        outcome_of(gone.encode(tokens)),
+                                        outcome_of(gone.sample_row(rows)),
                                         outcome_of(gone.prompt_to(tokens)),
                                         outcome_of(gone.wait()),
                                         outcome_of(gone.wait_for(std::chrono::hours(1))),
