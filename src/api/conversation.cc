@@ -189,6 +189,11 @@ Result<Token> Conversation::sample_row(std::span<const float> row, const Sampler
   return base::within_memory([&]() -> Result<Token> {
     KVASIR_TRY(sample::check(sampler));
     KVASIR_ASSIGN(const Used used, Handle::use(handle_));
+    KVASIR_ASSIGN(const DrawnFrom from,
+                  in_public_words(used.executor().look([&](const Engine& engine) -> Result<DrawnFrom> {
+                    KVASIR_ASSIGN(const engine::Conversation* const mine, engine.look(used.id));
+                    return DrawnFrom{nullptr, mine->settings.seed, mine->accepted};
+                  })));
     const std::uint64_t vocabulary = used.core->model->model->sizes().vocabulary;
     if (row.size() != vocabulary) {
       return fail(Outcome::kInvalidArgument,
@@ -196,11 +201,6 @@ Result<Token> Conversation::sample_row(std::span<const float> row, const Sampler
                       std::to_string(row.size()),
                   {.wanted = row.size(), .limit = vocabulary});
     }
-    KVASIR_ASSIGN(const DrawnFrom from,
-                  in_public_words(used.executor().look([&](const Engine& engine) -> Result<DrawnFrom> {
-                    KVASIR_ASSIGN(const engine::Conversation* const mine, engine.look(used.id));
-                    return DrawnFrom{nullptr, mine->settings.seed, mine->accepted};
-                  })));
     return sample::Sampler(sampler, from.seed).sample(row, from.accepted);
   });
 }

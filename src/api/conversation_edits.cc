@@ -112,6 +112,8 @@ Result<std::uint64_t> Conversation::rewind_cost(std::uint64_t length) const {
 Status Conversation::encode(std::span<const Token> /*source*/) {
   return base::within_memory([&]() -> Status {
     KVASIR_ASSIGN(const Used used, Handle::use(handle_));
+    KVASIR_TRY(
+        in_public_words(used.executor().look([&](const Engine& engine) { return engine.look(used.id); })));
     const std::string& architecture = used.core->model->model->sizes().architecture;
     return fail(Outcome::kUnsupported,
                 "a model of architecture '" + architecture + "' has no encoder; prompt() it with the source");

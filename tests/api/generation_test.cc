@@ -81,6 +81,27 @@ TEST(Generation, TheGreedyTokenIsTheLargestOfTheRow) {
   EXPECT_EQ(story.tokens, std::vector{static_cast<Token>(std::ranges::max_element(row) - row.begin())});
 }
 
+// K32
+TEST(Generation, ARowThatIsBiasedForOneLeavesItsForkUnbiased) {
+  Executor executor = make_executor(256);
+  Conversation parent = told(executor, some_tokens(10, 1), 5);
+  must(parent.wait());
+  Conversation child = must(parent.fork(true));
+  std::vector<float> biased = logits_of(parent);
+  const auto best = std::ranges::max_element(biased);
+  const Token favourite = static_cast<Token>(best - biased.begin());
+  EXPECT_EQ(must(parent.sample_row(biased, kLoose)), must(parent.sample(kLoose)));
+  *best = -1e30F;
+  EXPECT_NE(must(parent.sample_row(biased, Sampler::greedy())), favourite);
+  EXPECT_EQ(must(child.sample(Sampler::greedy())), favourite);
+  EXPECT_EQ(must(parent.sample(Sampler::greedy())), favourite);
+  EXPECT_EQ(logits_of(child), cold_logits(some_tokens(10, 1)));
+  EXPECT_EQ(must(child.sample(kLoose)), must(parent.sample(kLoose)));
+  const Result<Token> ragged = parent.sample_row(std::span(biased).first(511));
+  EXPECT_EQ(outcome_of(ragged), Outcome::kInvalidArgument);
+  EXPECT_EQ(ragged.error().numbers().limit, 512U);
+}
+
 TEST(Generation, OneThatBeginsBeforeItsPromptIsComputedTellsTheSame) {
   const std::vector<Token> prompt = some_tokens(100, 1);
   const GenerateOptions options{.max_tokens = 12, .sampler = kLoose};
