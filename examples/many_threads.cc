@@ -25,6 +25,7 @@ int main(int count, char** arguments) {
   check(executor.start());
   std::vector<std::string> stories(8);
   std::vector<std::thread> threads;
+  threads.reserve(stories.size());
   for (std::size_t i = 0; i < stories.size(); ++i)
     threads.emplace_back([&, i] { stories[i] = told(executor, i); });
   for (std::thread& thread : threads) thread.join();

@@ -21,7 +21,6 @@ using test::joined;
 using test::logits_of;
 using test::make_executor;
 using test::must;
-using test::outcome_of;
 using test::some_tokens;
 
 GenerateOptions for_tokens(std::uint64_t tokens) {
