@@ -103,7 +103,11 @@ Status Executor::leave_step(Lock& held, ConversationId id) {
     if (!conversation->in_step || !worker_runs_ || steps_here()) return {};
     // With every step of it there is a next one.
     if (conversation->drawer != nullptr) return {};
+    // The worker begins no step before this one has been let in.
+    ++edits_waiting_;
     change_.wait(held);
+    --edits_waiting_;
+    change_.notify_all();
     close_posted();
   }
 }

@@ -206,6 +206,7 @@ class Executor : public std::enable_shared_from_this<Executor> {
   std::thread worker_;
   bool worker_runs_ = false;
   bool worker_stops_ = false;
+  int edits_waiting_ = 0;  // for the step that is open
   std::uint64_t changes_ = 0;
 };
 

@@ -310,7 +310,8 @@ void Executor::work() {
   std::uint64_t seen = changes_ - 1;  // of the changes after which a step found nothing to do
   while (!worker_stops_ && !closed_) {
     close_posted();
-    if (seen == changes_ || !has_work() || stepping_) {
+    const bool others_first = edits_waiting_ > 0 && !engine_->step_open();
+    if (seen == changes_ || !has_work() || stepping_ || others_first) {
       change_.wait(held);
       continue;
     }
