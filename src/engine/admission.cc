@@ -171,7 +171,7 @@ const Error* Engine::first_shortage() const noexcept {
     if (!conversation.open() || !conversation.shortage) continue;
     if (first == nullptr || comes_before(conversation, *first)) first = &conversation;
   }
-  return first == nullptr ? nullptr : &*first->shortage;
+  return first != nullptr && first->shortage ? &*first->shortage : nullptr;
 }
 
 Status Engine::reserve(ConversationId id, std::uint64_t tokens) {
