@@ -9,13 +9,16 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 
 find_program(KVASIR_CCACHE ccache)
 if(KVASIR_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${KVASIR_CCACHE})
+  # Another clone of the same sources finds what this one has compiled.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
+      ${KVASIR_CCACHE})
 endif()
 
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
 
 add_library(kvasir_options INTERFACE)
+target_compile_features(kvasir_options INTERFACE cxx_std_23)
 target_include_directories(kvasir_options INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
 target_link_libraries(kvasir_options INTERFACE Threads::Threads)
 target_compile_options(kvasir_options INTERFACE

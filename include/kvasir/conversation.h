@@ -89,8 +89,9 @@ class Conversation {
   // Queues tokens, text, vectors, or a mixture, of any length; nothing is computed before a step. Answers how
   // many tokens were queued. Prompting while something is queued appends. All or nothing.
   // kInvalidArgument: a token outside the vocabulary, a number that is not finite, a length that is no
-  // multiple of embedding_size(), nothing at all; kNoSpace: longer than the conversation may get, or than the
-  // whole cache, with the numbers; kWrongState while generate() goes on, and after close(); kOutOfMemory.
+  // multiple of embedding_size(), nothing at all (an empty text that begins a conversation is its begin
+  // token); kNoSpace: longer than the conversation may get, or than the whole cache, with the numbers;
+  // kWrongState while generate() goes on, and after close(); kOutOfMemory.
   Result<std::uint64_t> prompt(std::span<const Token> tokens, const PromptOptions& options = {});
   Result<std::uint64_t> prompt(std::string_view text, const TextOptions& text_options = {},
                                const PromptOptions& options = {});
@@ -109,7 +110,7 @@ class Conversation {
 
   // Waits until nothing is queued; where no worker runs, by taking steps itself. kNoSpace where it waits for
   // room that nobody will give back; kCancelled, kComputeFailed, kOutOfMemory as its step reported;
-  // kWrongState after close(), and from a callback.
+  // kWrongState after close(), and from a callback where it would have to wait.
   [[nodiscard]] Status wait();
   // As wait(), at most so long: false where that was not enough. Takes no steps itself.
   [[nodiscard]] Result<bool> wait_for(std::chrono::nanoseconds time);

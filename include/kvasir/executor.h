@@ -71,8 +71,8 @@ struct Budget {
 };
 
 // Move-only; what it was moved away from answers kWrongState. Any thread may call anything. Conversations may
-// outlive it: they then answer kWrongState. Callbacks must not throw; they may call anything that does not
-// wait, and close or destroy this and every conversation.
+// outlive it: they then answer kWrongState. What a callback throws is swallowed (between_jobs then cancels
+// its step); they may call anything that does not wait, and close or destroy this and every conversation.
 class Executor {
  public:
   // kInvalidArgument names an option that makes no sense; kNoSpace where the pool does not fit into memory,
@@ -93,7 +93,8 @@ class Executor {
   [[nodiscard]] Result<StepReport> step(const Budget& budget = {});
 
   // Steps until nothing is left to do, or the budget is used up (its `time` is that of all steps together).
-  // The report is the sum; its outcome is kIdle, kSuspended, kStalled or kCancelled. Errors as step().
+  // The report is the sum, with one line for each conversation of any of the steps; its outcome is kIdle,
+  // kSuspended (the time is used up), kStalled or kCancelled. Errors as step().
   [[nodiscard]] Result<StepReport> run_until_idle(const Budget& budget = {});
 
   // Undoes an open, suspended step. Its tokens are queued again. kBusy while a thread steps.

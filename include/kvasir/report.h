@@ -30,8 +30,9 @@ struct ConversationReport {
 
 struct StepReport {
   // kDone: it was committed, or all that was in it was taken out. kIdle: nothing is queued that could be.
-  // kSuspended: the step is open, the next one continues it. kStalled: all that is queued lacks space;
-  // `message` names the cheapest remedy. kCancelled: the step's caller stopped it; all is as it was before.
+  // kSuspended: there is more to do; an open step is continued by the next. kStalled: all that is queued
+  // lacks space; `message` names the cheapest remedy. kCancelled: the step's caller stopped it; all is as it
+  // was before.
   Outcome outcome = Outcome::kIdle;
   std::uint32_t passes = 0;         // of this step that are finished
   std::uint64_t tokens = 0;         // committed

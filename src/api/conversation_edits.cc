@@ -16,13 +16,18 @@ using engine::Engine;
 
 namespace {
 
-pages::EditOperation operation_of(const EditOperation& operation) {
-  using Kind = EditOperation::Kind;
-  pages::EditOperation mine{pages::EditOperation::Kind::kRemove, operation.first, operation.count,
-                            operation.amount};
-  if (operation.kind == Kind::kMove) mine.kind = pages::EditOperation::Kind::kShift;
-  if (operation.kind == Kind::kDivide) mine.kind = pages::EditOperation::Kind::kDivide;
-  return mine;
+Result<pages::EditOperation> operation_of(const EditOperation& operation) {
+  using Kind = pages::EditOperation::Kind;
+  switch (operation.kind) {
+    case EditOperation::Kind::kRemove:
+      return pages::EditOperation{Kind::kRemove, operation.first, operation.count, operation.amount};
+    case EditOperation::Kind::kMove:
+      return pages::EditOperation{Kind::kShift, operation.first, operation.count, operation.amount};
+    case EditOperation::Kind::kDivide:
+      return pages::EditOperation{Kind::kDivide, operation.first, operation.count, operation.amount};
+  }
+  return fail(Outcome::kInvalidArgument,
+              "there is no kind of edit " + std::to_string(static_cast<int>(operation.kind)));
 }
 
 // Edits are of what is computed: what is queued behind it was meant for the old history.
@@ -44,7 +49,10 @@ Status Conversation::edit(std::span<const EditOperation> operations) {
     KVASIR_ASSIGN(const Used used, Handle::use(handle_));
     std::vector<pages::EditOperation> mine;
     mine.reserve(operations.size());
-    for (const EditOperation& operation : operations) mine.push_back(operation_of(operation));
+    for (const EditOperation& operation : operations) {
+      KVASIR_ASSIGN(const pages::EditOperation one, operation_of(operation));
+      mine.push_back(one);
+    }
     const bool divides =
         std::ranges::find(operations, EditOperation::Kind::kDivide, &EditOperation::kind) != operations.end();
     return in_public_words(used.executor().edit(

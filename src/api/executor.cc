@@ -18,10 +18,13 @@ namespace {
 // Pools larger than this are made when they are asked for.
 constexpr std::uint64_t kDefaultPoolMax = 32'768;
 
+// A pass takes memory for all the tokens that it may have.
+constexpr std::uint32_t kPassTokensMax = 1U << 16;
+
 // Rows of logits in a pass: enough for many that generate, little beside the weights.
 constexpr std::uint32_t kLogitRows = 64;
 
-kv::CacheElement element(CacheType type) {
+Result<kv::CacheElement> element(CacheType type) {
   switch (type) {
     case CacheType::kF32:
       return kv::CacheElement::kF32;
@@ -34,7 +37,8 @@ kv::CacheElement element(CacheType type) {
     case CacheType::kQ4_0:
       return kv::CacheElement::kQ4_0;
   }
-  return kv::CacheElement::kF16;
+  return fail(Outcome::kInvalidArgument,
+              "there is no type of cache " + std::to_string(static_cast<int>(type)), {.setting = "keys"});
 }
 
 // Tokens that fit into so many bytes; UINT64_MAX where that cannot be told.
@@ -56,7 +60,12 @@ Result<engine::EngineOptions> sizes_of(const model::Model& model, const Executor
   sizes.pass_tokens = options.pass_tokens;
   sizes.logit_rows = kLogitRows;
   sizes.share_prefixes = options.share_prefixes;
-  sizes.types = {element(options.keys), element(options.values)};
+  KVASIR_ASSIGN(sizes.types.keys, element(options.keys));
+  KVASIR_ASSIGN(sizes.types.values, element(options.values));
+  if (options.pass_tokens > kPassTokensMax) {
+    return fail(Outcome::kInvalidArgument, "a pass has at most " + std::to_string(kPassTokensMax) + " tokens",
+                {.wanted = options.pass_tokens, .limit = kPassTokensMax, .setting = "pass_tokens"});
+  }
   const bool usable_page = options.page_cells >= pages::kCellsStep &&
                            options.page_cells <= pages::kPageCellsMax &&
                            options.page_cells % pages::kCellsStep == 0;

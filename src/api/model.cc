@@ -13,6 +13,8 @@ namespace kvasir {
 
 Result<Model> Model::load(const std::string& path, const ModelOptions& options) {
   return base::within_memory([&]() -> Result<Model> {
+    if (path.find('\0') != std::string::npos)
+      return fail(Outcome::kInvalidArgument, "a path cannot hold a byte of zero");
     auto parts = std::make_shared<api::ModelParts>();
     const int threads = options.threads == 0 ? base::usable_processors() : options.threads;
     KVASIR_ASSIGN(parts->pool, parallel::ThreadPool::create(threads));

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "base/checked.h"
 #include "base/try.h"
 #include "base/within_memory.h"
 #include "engine/engine.h"
@@ -82,13 +83,14 @@ Status Engine::check_length(const Conversation& conversation, std::uint64_t held
   const std::uint64_t limit = std::min(context, capacity_);
   const std::uint64_t room = limit - std::min(limit, held);
   if (more <= room) return {};
+  const std::uint64_t wanted = base::checked_add(held, more).value_or(UINT64_MAX);
   const bool by_pool = capacity_ < context;
   const bool by_itself = !by_pool && context < options_.context;
   const char* const what = by_itself ? "it may reach " : "the context is ";
   return fail(Outcome::kNoSpace,
-              "the conversation would be " + std::to_string(held + more) + " tokens long, " +
+              "the conversation would be " + std::to_string(wanted) + " tokens long, " +
                   (by_pool ? "the whole pool holds " : what) + std::to_string(limit),
-              {.wanted = held + more,
+              {.wanted = wanted,
                .available = room,
                .limit = limit,
                .setting = by_pool ? "--pool" : (by_itself ? "max_length" : "--ctx")});

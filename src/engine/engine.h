@@ -320,10 +320,10 @@ class Engine {
   void prepare_draws() noexcept;
   [[nodiscard]] std::uint64_t room_of(const Conversation& conversation) const noexcept;
   void accept_some(const StepOptions& options) noexcept;
-  void commit_line(std::size_t line) noexcept;
+  void commit_line(std::size_t index) noexcept;
   void go_on_with(Conversation& conversation, const Draw& draw) noexcept;
   void draw_now(Conversation& conversation) noexcept;
-  void leave_step(std::size_t line) noexcept;
+  void leave_step(std::size_t index) noexcept;
   void put_step_away() noexcept;
 
   // Bytes (cell_jobs.cc).

@@ -34,7 +34,7 @@ Result<std::shared_ptr<Executor>> Executor::create(std::shared_ptr<const model::
                                                    ExecutorSettings settings, const base::Clock& clock) {
   return base::within_memory([&]() -> Result<std::shared_ptr<Executor>> {
     parallel::ThreadPool& threads = *pool;
-    const std::shared_ptr<Executor> executor(new Executor(std::move(pool), std::move(settings), clock));
+    std::shared_ptr<Executor> executor(new Executor(std::move(pool), std::move(settings), clock));
     KVASIR_ASSIGN(executor->engine_,
                   Engine::create(std::move(model), threads, executor->settings_.engine, clock));
     return executor;
@@ -180,16 +180,15 @@ Result<bool> Executor::ready(ConversationId id, const Mishaps& before) const {
   const Watch& watch = watches_.at(static_cast<std::uint64_t>(id));
   if (watch.mishaps.cancels != before.cancels)
     return fail(Outcome::kCancelled, "the conversation was cancelled");
-  if (watch.mishaps.failures != before.failures) return fail(*watch.failure);
+  if (watch.mishaps.failures != before.failures && watch.failure) return fail(*watch.failure);
   return conversation->queue.empty() && !conversation->in_step;
 }
 
 // Why waiting for room is in vain: the latest step found none for anybody.
 const Error* Executor::hopeless(ConversationId id) const {
   if (!stalled_) return nullptr;
-  const auto conversation = std::as_const(*engine_).look(id);
-  if (!conversation || !(*conversation)->shortage) return nullptr;
-  return &*(*conversation)->shortage;
+  const Conversation* const conversation = engine_->peek(id);
+  return conversation != nullptr && conversation->shortage ? &*conversation->shortage : nullptr;
 }
 
 // Brings a waiting thread one step further: by stepping, or by waiting for whoever steps.
@@ -286,7 +285,7 @@ void Executor::call_due(Lock& held) noexcept {
     std::optional<Due> due = std::move(due_.front());
     due_.erase(due_.begin());
     held.unlock();
-    due->callback(due->status);
+    call_safely([&] { due->callback(due->status); });
     due.reset();  // what it holds may be a handle, whose destructor calls
     held.lock();
   }

@@ -47,6 +47,15 @@ struct ExecutorSettings {
 // `error` as a Status, without its sentence where there is no memory for it.
 [[nodiscard]] Status failed(const Error& error) noexcept;
 
+// Calls a user's function: what it throws ends here, for the host program's sake and everybody else's.
+template <class Call>
+void call_safely(const Call& call) noexcept {
+  try {
+    call();
+  } catch (...) {  // NOLINT(bugprone-empty-catch): nothing is known of it, and nothing depends on it
+  }
+}
+
 using ReadyCallback = std::function<void(const Status&)>;
 
 // A conversation that its handle has let go, to be closed by the next call. Its memory was taken with the

@@ -55,7 +55,7 @@ void Executor::end_step(Lock& held, bool stalled) noexcept {
   if (call) {
     const CacheInfo info = cache_held();
     held.unlock();
-    settings_.on_low_space(info);
+    call_safely([&] { settings_.on_low_space(info); });
     held.lock();
   }
   call_due(held);
@@ -173,8 +173,9 @@ Verdict Executor::after_job(const StepBudget& budget, std::int64_t deadline, std
   // The longest job of late, slowly forgotten: the next may take as long.
   longest_job_ns_ = std::max(now - started, longest_job_ns_ - longest_job_ns_ / 64);
   if (budget.between_jobs) {
-    const Verdict verdict = budget.between_jobs(engine_->view());
-    if (verdict != Verdict::kGoOn) return verdict;
+    Verdict verdict = Verdict::kCancel;  // also where it throws, or answers what is no verdict
+    call_safely([&] { verdict = budget.between_jobs(engine_->view()); });
+    if (verdict != Verdict::kGoOn) return verdict == Verdict::kSuspend ? verdict : Verdict::kCancel;
   }
   return deadline != kNoDeadline && now > deadline - longest_job_ns_ / 2 ? Verdict::kSuspend : Verdict::kGoOn;
 }
@@ -233,6 +234,25 @@ void Executor::finish_step(StepReport&& committed, kvasir::StepReport& report) {
   if (add_waiting(report)) ++metrics_.refused;
 }
 
+namespace {
+
+// One line for each conversation of any of the steps: the sum of its tokens, and what became of it last.
+void merge(std::vector<ConversationReport>& more, std::vector<ConversationReport>& sum) {
+  for (ConversationReport& about : more) {
+    const auto known = std::ranges::find(sum, about.id, &ConversationReport::id);
+    if (known == sum.end()) {
+      sum.push_back(std::move(about));
+      continue;
+    }
+    about.tokens += known->tokens;
+    about.embeddings += known->embeddings;
+    about.generated = about.generated || known->generated;
+    *known = std::move(about);
+  }
+}
+
+}  // namespace
+
 Result<kvasir::StepReport> Executor::run_until_idle(const StepBudget& budget) {
   return base::within_memory([&]() -> Result<kvasir::StepReport> {
     const std::int64_t start = clock_->now_ns();
@@ -247,7 +267,7 @@ Result<kvasir::StepReport> Executor::run_until_idle(const StepBudget& budget) {
       sum.layers_undone += report.layers_undone;
       sum.outcome = report.outcome;
       sum.message = std::move(report.message);
-      sum.conversations = std::move(report.conversations);
+      merge(report.conversations, sum.conversations);
       sum.elapsed_ns = clock_->now_ns() - start;
       if (report.outcome != Outcome::kDone) return sum;
       if (budget.time_ns && sum.elapsed_ns >= *budget.time_ns) {

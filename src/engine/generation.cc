@@ -48,13 +48,13 @@ bool TextGeneration::stops(Token token) const noexcept {
 
 // What detokenizer and stop strings have held back until now.
 void TextGeneration::add_rest() {
-  pending_->text += stop_strings_.feed(stream_.finish());
-  pending_->text += stop_strings_.finish();
+  pending_.text += stop_strings_.feed(stream_.finish());
+  pending_.text += stop_strings_.finish();
 }
 
 Result<Draw> TextGeneration::draw(const Row& logits, std::uint64_t seed, std::uint64_t accepted,
                                   std::uint64_t room) {
-  pending_.emplace();
+  pending_ = {};
   pending_finish_.reset();
   if (room == 0) {  // there is no place for another token
     pending_finish_ = Finish::kLength;
@@ -69,9 +69,9 @@ Result<Draw> TextGeneration::draw(const Row& logits, std::uint64_t seed, std::ui
     return Draw{};
   }
   ++drawn_;
-  pending_->token = token;
+  pending_.token = token;
   KVASIR_ASSIGN(const std::string text, stream_.feed(token));
-  pending_->text = stop_strings_.feed(text);
+  pending_.text = stop_strings_.feed(text);
   if (stop_strings_.stopped()) {
     pending_finish_ = Finish::kStopString;
   } else if (drawn_ == options_.max_tokens) {
@@ -83,9 +83,8 @@ Result<Draw> TextGeneration::draw(const Row& logits, std::uint64_t seed, std::ui
 }
 
 void TextGeneration::publish() noexcept {
-  published_ += pending_->token ? 1 : 0;
-  if (pending_->token || !pending_->text.empty()) outbox_.push_back(*std::move(pending_));
-  pending_.reset();
+  published_ += pending_.token ? 1 : 0;
+  if (pending_.token || !pending_.text.empty()) outbox_.push_back(std::move(pending_));
   finish_ = pending_finish_;
 }
 
@@ -104,9 +103,10 @@ void TextGeneration::end(const Error* error) noexcept {
 
 std::optional<GeneratedPiece> TextGeneration::take() {
   if (outbox_.empty()) return std::nullopt;
+  Drawn& oldest = outbox_.front();
   GeneratedPiece piece;
-  if (outbox_.front().token) piece.tokens.push_back(*outbox_.front().token);
-  piece.text = std::move(outbox_.front().text);
+  if (oldest.token) piece.tokens.push_back(*oldest.token);
+  piece.text = std::move(oldest.text);
   outbox_.erase(outbox_.begin());
   return piece;
 }

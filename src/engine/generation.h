@@ -65,7 +65,7 @@ class TextGeneration final : public Drawer {
   text::StreamingDetokenizer stream_;
   StopStrings stop_strings_;
   std::uint64_t drawn_ = 0;
-  std::optional<Drawn> pending_;
+  Drawn pending_;
   std::optional<Finish> pending_finish_;
 
   // Of all else.

@@ -206,7 +206,7 @@ void Engine::place_piece(const OpenStep& step, std::size_t at, model::Pass& pass
     std::vector<pages::Run>& runs = sequence.runs[group];
     runs.clear();
     append_runs_below(store_->runs(table, group), begin + piece.count, runs);
-    append_runs_below(step.ticket->new_runs(piece.line, group), begin + piece.count, runs);
+    append_runs_below(step.reservation().new_runs(piece.line, group), begin + piece.count, runs);
     for (const pages::Run& run : runs) {
       for (std::uint32_t i = 0; i < run.count; ++i) {
         if (run.ordinal + i >= begin) pass.places[group].push_back({run.page, run.cell + i});

@@ -58,6 +58,14 @@ struct Engine::OpenStep {
     pass_started = false;
   }
 
+  // There is one from begin_step() until the step ends.
+  [[nodiscard]] pages::Ticket& reservation() noexcept {
+    return *ticket;  // NOLINT(bugprone-unchecked-optional-access): see above
+  }
+  [[nodiscard]] const pages::Ticket& reservation() const noexcept {
+    return *ticket;  // NOLINT(bugprone-unchecked-optional-access): see above
+  }
+
   std::optional<pages::Ticket> ticket;
   std::vector<Line> lines;
   std::vector<std::uint64_t> accepted;  // [line]: tokens of it that are committed

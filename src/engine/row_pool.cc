@@ -12,7 +12,7 @@ struct RowPool::Slot {
   static constexpr std::size_t kCountsBytes = 96;
 
   Row row;
-  alignas(std::max_align_t) std::array<std::byte, kCountsBytes> counts;
+  alignas(std::max_align_t) std::array<std::byte, kCountsBytes> counts{};
   Slot* next = nullptr;
 };
 
@@ -44,7 +44,7 @@ struct RowPool::Shelf {
 // Places a shared_ptr's counts in the slot and, when they go as the last thing, puts the slot on its shelf.
 template <class T>
 struct RowPool::SlotAllocator {
-  using value_type = T;
+  using value_type = T;  // NOLINT(readability-identifier-naming): what the standard asks of an allocator
 
   SlotAllocator(std::shared_ptr<Shelf> its_shelf, Slot* its_slot)
       : shelf(std::move(its_shelf)), slot(its_slot) {}

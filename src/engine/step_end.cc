@@ -51,7 +51,7 @@ void Engine::commit_step(const StepOptions& options, StepReport& report) noexcep
   OpenStep& step = *open_step_;
   for (OpenStep::Line& line : step.lines) line.withdrawn = line.withdrawn || line.failure.has_value();
   accept_some(options);
-  step.ticket->commit(step.accepted);
+  step.reservation().commit(step.accepted);
   for (std::size_t index = 0; index < step.lines.size(); ++index) {
     OpenStep::Line& line = step.lines[index];
     ConversationReport& about = report.conversations[index];
@@ -177,7 +177,7 @@ void Engine::abandon_step() noexcept {
   for (OpenStep::Line& line : open_step_->lines) line.withdrawn = true;
   // The cells go back before closed conversations do.
   std::ranges::fill(open_step_->accepted, 0);
-  open_step_->ticket->commit(open_step_->accepted);
+  open_step_->reservation().commit(open_step_->accepted);
   for (std::size_t index = 0; index < open_step_->lines.size(); ++index) leave_step(index);
   put_step_away();
 }

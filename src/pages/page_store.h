@@ -250,7 +250,7 @@ class PageStore {
   }
   [[nodiscard]] Table& entry(TableId table) noexcept { return tables_[static_cast<std::size_t>(table)]; }
   [[nodiscard]] GroupKind kind(std::size_t group) const noexcept { return spec_.groups[group].kind; }
-  [[nodiscard]] bool has(GroupKind kind) const noexcept;
+  [[nodiscard]] bool has(GroupKind wanted) const noexcept;
   // Cells of a window group that a conversation keeps behind its length.
   [[nodiscard]] std::uint64_t kept_behind(std::size_t group) const noexcept {
     return spec_.groups[group].width + kReleaseSlack;
@@ -354,9 +354,8 @@ class PageStore {
   [[nodiscard]] Status perform_return(Table& table, Return& planned);
 
   // Edits.
-  [[nodiscard]] std::vector<std::int64_t> positions_of(TableId table, std::uint64_t& from) const;
-  [[nodiscard]] Result<EditOutline> check_edit(TableId table,
-                                               std::span<const EditOperation> operations) const;
+  [[nodiscard]] std::vector<std::int64_t> positions_of(TableId id, std::uint64_t& from) const;
+  [[nodiscard]] Result<EditOutline> check_edit(TableId id, std::span<const EditOperation> operations) const;
   [[nodiscard]] Status check_operation(const EditOutline& outline, const EditOperation& operation) const;
   void outline_operation(EditOutline& outline, const EditOperation& operation) const noexcept;
   [[nodiscard]] Need promise_grows(const Table& table, std::span<const EditOperation> operations) const;

@@ -336,7 +336,7 @@ TEST(Outcomes, OptionsOfAnExecutorThatMakeNoSenseAreNamed) {
   expect({.pool = 64, .pass_tokens = 0}, Outcome::kInvalidArgument, "pass_tokens");
   expect({.pool = std::uint64_t{1} << 40}, Outcome::kNoSpace, "pool");
   expect({.pool = UINT64_MAX}, Outcome::kNoSpace, "pool");
-  expect({.pool = 64, .pass_tokens = UINT32_MAX}, Outcome::kOutOfMemory, "");
+  expect({.pool = 64, .pass_tokens = UINT32_MAX}, Outcome::kInvalidArgument, "pass_tokens");
 }
 
 TEST(Outcomes, WhatIsRightAtAnotherTimeIsAWrongStateThatNamesTheRemedy) {
@@ -424,6 +424,67 @@ TEST(Outcomes, AModelWithoutAnEncoderSaysSoByName) {
   EXPECT_EQ(talk.length(), 0U);
   talk.close();
   EXPECT_EQ(outcome_of(talk.encode(source)), Outcome::kWrongState);
+}
+
+TEST(Outcomes, ValuesOutsideAnEnumAreRefusedAndNeverTakenForAnother) {
+  Executor executor = make_executor(256);
+  Conversation talk = must(executor.conversation());
+  must(talk.prompt(some_tokens(17, 1)));
+  must(talk.wait());
+  const EditOperation strange{static_cast<EditOperation::Kind>(9), 1, 2, 0};
+  EXPECT_EQ(outcome_of(talk.edit(std::span(&strange, 1))), Outcome::kInvalidArgument);
+  EXPECT_EQ(talk.length(), 17U);
+  ExecutorOptions options = test::options_of(256);
+  options.keys = static_cast<CacheType>(77);
+  EXPECT_EQ(outcome_of(Executor::create(test::model(), options)), Outcome::kInvalidArgument);
+  must(talk.prompt(some_tokens(3, 2)));
+  const auto stopped =
+      executor.step({.between_jobs = [](const JobView&) { return static_cast<Verdict>(55); }});
+  EXPECT_EQ(must(stopped).outcome, Outcome::kCancelled);
+}
+
+TEST(Outcomes, NumbersBeyondAllSizesAreRefusedWithNumbersThatAreTrue) {
+  Executor executor = make_executor(256);
+  Conversation talk = must(executor.conversation());
+  must(talk.prompt(some_tokens(17, 1)));
+  const Status refused = talk.reserve(UINT64_MAX);
+  EXPECT_EQ(outcome_of(refused), Outcome::kNoSpace);
+  EXPECT_EQ(refused.error().numbers().wanted, UINT64_MAX);
+  ExecutorOptions options = test::options_of(256);
+  options.pass_tokens = UINT32_MAX;
+  const auto made = Executor::create(test::model(), options);
+  EXPECT_EQ(outcome_of(made), Outcome::kInvalidArgument);
+  EXPECT_EQ(made.error().numbers().setting, "pass_tokens");
+  EXPECT_EQ(outcome_of(Model::load(test::model_file() + std::string("\0junk", 5))),
+            Outcome::kInvalidArgument);
+}
+
+TEST(Outcomes, TheReportOfManyStepsNamesEveryConversationOfAnyOfThem) {
+  Executor executor = make_executor(256, 8);
+  Conversation first = must(executor.conversation());
+  Conversation second = must(executor.conversation());
+  must(first.prompt(some_tokens(5, 1)));
+  must(second.prompt(some_tokens(40, 2)));
+  const StepReport report = must(executor.run_until_idle());
+  EXPECT_EQ(report.outcome, Outcome::kIdle);
+  ASSERT_EQ(report.conversations.size(), 2U);
+  EXPECT_EQ(test::about(report, first.id())->tokens, 5U);
+  EXPECT_EQ(test::about(report, second.id())->tokens, 40U);
+  EXPECT_EQ(test::about(report, second.id())->outcome, Outcome::kDone);
+  EXPECT_EQ(report.tokens, 45U);
+}
+
+TEST(Outcomes, WhatACallbackThrowsEndsThere) {
+  Executor executor = make_executor(256);
+  Conversation talk = must(executor.conversation());
+  must(talk.prompt(some_tokens(30, 1)));
+  const std::uint64_t before = test::digest_of(executor);
+  const auto thrown = executor.step({.between_jobs = [](const JobView&) -> Verdict { throw 7; }});
+  EXPECT_EQ(must(thrown).outcome, Outcome::kCancelled);
+  EXPECT_EQ(test::digest_of(executor), before);
+  must(talk.when_ready([](const Status&) { throw 8; }));
+  must(talk.wait());
+  EXPECT_EQ(talk.length(), 30U);
 }
 
 }  // namespace
