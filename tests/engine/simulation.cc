@@ -28,6 +28,7 @@ Simulation::Simulation(const kvasir::test::LoadedModel& model, const text::Token
   settings.engine.logit_rows = static_cast<std::uint32_t>(12 + below(8));
   settings.engine.share_prefixes = below(2) == 0;
   executor_ = *Executor::create(model.model, pool_, settings, clock_);
+  // NOLINTNEXTLINE(cppcoreguidelines-prefer-member-initializer): drawn after what comes before
   most_ = 1 + below(10);
 }
 
