@@ -44,13 +44,23 @@ class Descriptor {
   Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
   Descriptor& operator=(Descriptor&&) = delete;
   ~Descriptor() {
+    const int code = errno;  // of what went wrong before
     if (fd_ >= 0) ::close(fd_);
+    errno = code;
   }
   [[nodiscard]] int get() const { return fd_; }
 
  private:
   int fd_;
 };
+
+// ::open, but never with the number of a standard stream. On failure errno tells why.
+Descriptor open_file(const std::string& path, int flags, mode_t mode = 0) {
+  constexpr int kFirst = STDERR_FILENO + 1;
+  Descriptor opened(::open(path.c_str(), flags | O_CLOEXEC, mode));
+  if (opened.get() < 0 || opened.get() >= kFirst) return opened;
+  return Descriptor(::fcntl(opened.get(), F_DUPFD_CLOEXEC, kFirst));
+}
 
 class SystemReadFile final : public ReadFile {
  public:
@@ -130,7 +140,7 @@ class SystemReplacingFile final : public ReplacingFile {
       return system_error("cannot replace", target_, errno);
     committed_ = true;
     const std::string directory = directory_of(target_);
-    const Descriptor handle(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    const Descriptor handle = open_file(directory, O_RDONLY | O_DIRECTORY);
     // Some file systems cannot sync a directory (EINVAL); the rename is in place all the same.
     if (handle.get() < 0 || (::fsync(handle.get()) != 0 && errno != EINVAL)) {
       return fail(Outcome::kIo,
@@ -162,7 +172,7 @@ class SystemFiles final : public FileSystem {
  public:
   [[nodiscard]] Result<std::unique_ptr<ReadFile>> open_read(const std::string& path) override {
     // Without O_NONBLOCK a named pipe would wait for a writer before its kind could be seen.
-    Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    Descriptor fd = open_file(path, O_RDONLY | O_NONBLOCK);
     if (fd.get() < 0) return system_error("cannot open", path, errno);
     struct stat info{};
     if (::fstat(fd.get(), &info) != 0) return system_error("cannot open", path, errno);
@@ -175,7 +185,7 @@ class SystemFiles final : public FileSystem {
     static std::atomic<unsigned> counter = 0;
     for (int attempt = 0; attempt < 100; ++attempt) {
       std::string temporary = path + ".tmp-" + std::to_string(::getpid()) + "-" + std::to_string(counter++);
-      Descriptor fd(::open(temporary.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+      Descriptor fd = open_file(temporary, O_RDWR | O_CREAT | O_EXCL, 0666);
       if (fd.get() >= 0) {
         return std::make_unique<SystemReplacingFile>(std::move(fd), std::move(temporary), path);
       }
@@ -206,12 +216,16 @@ std::unique_ptr<ReadFile> memory_file(std::vector<std::byte> bytes) {
   return std::make_unique<MemoryReadFile>(std::move(bytes));
 }
 
-Result<std::vector<std::byte>> read_descriptor(int descriptor, std::uint64_t limit) {
+Result<std::vector<std::byte>> read_descriptor(int descriptor, std::uint64_t limit,
+                                               const std::function<bool()>& stop) {
   std::vector<std::byte> bytes;
   std::vector<std::byte> chunk(1 << 16);
   while (true) {
     const ssize_t got = ::read(descriptor, chunk.data(), chunk.size());
-    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == EINTR) {
+      if (stop && stop()) return fail(Outcome::kCancelled, "interrupted");
+      continue;
+    }
     if (got < 0) return fail(Outcome::kIo, "cannot read standard input: " + system_text(errno));
     if (got == 0) return bytes;
     bytes.insert(bytes.end(), chunk.begin(), chunk.begin() + got);

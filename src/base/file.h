@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -63,15 +64,17 @@ class FileSystem {
   [[nodiscard]] virtual Status remove(const std::string& path) = 0;
 };
 
-// The operating system's own files. Lives as long as the process.
+// The operating system's own files. Lives as long as the process. None of them takes the number of a standard
+// stream, even where the process runs without: what others print would go into the file.
 [[nodiscard]] FileSystem& system_files();
 
 // Bytes in memory as a ReadFile, owned by it.
 [[nodiscard]] std::unique_ptr<ReadFile> memory_file(std::vector<std::byte> bytes);
 
-// Everything a descriptor delivers until its end, such as standard input. kNoSpace beyond `limit` bytes, or
-// kIo.
-[[nodiscard]] Result<std::vector<std::byte>> read_descriptor(int descriptor, std::uint64_t limit);
+// Everything a descriptor delivers until its end, such as standard input. kNoSpace beyond `limit` bytes, kIo,
+// or kCancelled where a signal breaks the waiting off and `stop`, if there is one, then says so.
+[[nodiscard]] Result<std::vector<std::byte>> read_descriptor(int descriptor, std::uint64_t limit,
+                                                             const std::function<bool()>& stop = {});
 
 // The whole content of a file. kNoSpace beyond `limit` bytes; else as open_read and read_at.
 [[nodiscard]] Result<std::vector<std::byte>> read_whole(FileSystem& files, const std::string& path,

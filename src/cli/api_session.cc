@@ -33,10 +33,14 @@ Result<Model> load_model(const ModelFlags& flags) {
   watch_interrupts();
   constexpr std::uint64_t kParts = 1000;
   Progress progress(kParts);
-  return Model::load(flags.model, {.threads = flags.threads, .progress = [&](double done) {
-                                     progress.at(static_cast<std::uint64_t>(done * kParts), "loading");
-                                     return !interrupted();
-                                   }});
+  auto loaded = Model::load(flags.model, {.threads = flags.threads, .progress = [&](double done) {
+                                            progress.at(static_cast<std::uint64_t>(done * kParts), "loading");
+                                            return !interrupted();
+                                          }});
+  if (!loaded && loaded.error().code() == Outcome::kCancelled) {
+    return fail(Outcome::kCancelled, "interrupted");
+  }
+  return loaded;
 }
 
 Result<Executor> make_executor(const Model& model, const ModelFlags& flags, std::uint64_t wanted) {

@@ -14,6 +14,7 @@
 #include "cli/interrupt.h"
 #include "cli/json.h"
 #include "cli/progress.h"
+#include "cli/streams.h"
 #include "sample/sampler.h"
 
 namespace kvasir::cli {
@@ -147,16 +148,18 @@ Result<std::uint64_t> count_different(const Model& model, const CrowdOptions& op
   return different;
 }
 
-void print(const CrowdFigures& figures, const CrowdOptions& options, const CacheInfo& cache) {
+std::string text_of(const CrowdFigures& figures, const CrowdOptions& options, const CacheInfo& cache) {
   const double per_second = figures.seconds > 0 ? static_cast<double>(figures.tokens) / figures.seconds : 0;
   if (!options.json) {
-    fmt::print("{} requests, {} at a time, pool {}: {:.1f} tokens/s, {} generated\n", options.requests,
-               options.parallel, cache.pool, per_second, figures.tokens);
-    fmt::print("{} steps with somebody waiting for room, {} refused while there was room\n", figures.waits,
-               figures.refusals);
-    fmt::print("{} incomplete, {} different from their runs alone, {} tokens reused\n", figures.incomplete,
-               figures.different, figures.reused);
-    return;
+    std::string text;
+    const auto out = std::back_inserter(text);
+    fmt::format_to(out, "{} requests, {} at a time, pool {}: {:.1f} tokens/s, {} generated\n",
+                   options.requests, options.parallel, cache.pool, per_second, figures.tokens);
+    fmt::format_to(out, "{} steps with somebody waiting for room, {} refused while there was room\n",
+                   figures.waits, figures.refusals);
+    fmt::format_to(out, "{} incomplete, {} different from their runs alone, {} tokens reused\n",
+                   figures.incomplete, figures.different, figures.reused);
+    return text;
   }
   std::string line;
   JsonWriter json(line);
@@ -165,7 +168,7 @@ void print(const CrowdFigures& figures, const CrowdOptions& options, const Cache
   json.member("waits", figures.waits).member("refusals", figures.refusals);
   json.member("incomplete", figures.incomplete).member("different", figures.different);
   json.member("reused", figures.reused).end_object();
-  fmt::print("{}\n", line);
+  return line + "\n";
 }
 
 }  // namespace
@@ -183,7 +186,7 @@ Status run_crowd(const CrowdOptions& options) {
   }
   figures.incomplete = static_cast<std::uint64_t>(std::ranges::count(requests, false, &Request::complete));
   KVASIR_ASSIGN(figures.different, count_different(model, options, requests));
-  print(figures, options, cache);
+  KVASIR_TRY(print(text_of(figures, options, cache)));
   if (figures.incomplete == 0 && figures.different == 0 && figures.refusals == 0) return {};
   return fail(Outcome::kInternal,
               fmt::format("{} of {} requests did not complete, {} differed from their runs alone, {} were "

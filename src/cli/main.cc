@@ -1,13 +1,12 @@
 // The kvasir program: exit status 0 done, 1 could not (one sentence on standard error), 2 wrong usage.
 
-#include <unistd.h>
-
 #include <csignal>
-#include <cstdio>
 #include <exception>
 #include <new>
+#include <sstream>
 #include <string>
 
+#include "cli/streams.h"
 #include "cli/verbs.h"
 
 namespace kvasir::cli {
@@ -17,14 +16,49 @@ constexpr int kCouldNot = 1;
 constexpr int kWrongUsage = 2;
 
 int complain(const std::string& sentence) {
-  std::fprintf(stderr, "kvasir: %s\n", sentence.c_str());
+  say("kvasir: " + sentence);
   return kCouldNot;
+}
+
+int refuse(const std::string& sentence, const std::string& help) {
+  say("kvasir: " + sentence + "; " + help);
+  return kWrongUsage;
+}
+
+int refuse_verb(const std::string& sentence) {
+  return refuse(sentence, "kvasir --help lists the verbs");
+}
+
+int finish(const Status& done) {
+  return done ? 0 : complain(done.error().message());
+}
+
+const CLI::App* find_verb(const CLI::App& program, const std::string& name) {
+  const auto found = program.get_subcommands([&](const CLI::App* verb) { return verb->get_name() == name; });
+  return found.empty() ? nullptr : found.front();
+}
+
+// `kvasir help` and `kvasir help VERB`.
+int help(const CLI::App& program, const std::string& verb) {
+  if (verb.empty()) return finish(print(program.help()));
+  const CLI::App* known = find_verb(program, verb);
+  if (known == nullptr) return refuse_verb("there is no verb '" + verb + "'");
+  return finish(print(known->help(program.get_name())));
+}
+
+// What the parser ended with: a text that was asked for, or what is wrong with the arguments.
+int end_with(const CLI::App& program, const CLI::ParseError& error) {
+  std::ostringstream out;
+  std::ostringstream unused;
+  if (program.exit(error, out, unused) == 0) return finish(print(out.str()));
+  const auto verbs = program.get_subcommands();
+  const std::string verb = verbs.empty() ? "" : verbs.front()->get_name() + " ";
+  return refuse(error.what(), "kvasir " + verb + "--help tells more");
 }
 
 int run_program(int argc, char** argv) {
   CLI::App program("Many LLM conversations over one model and one KV cache.", "kvasir");
   program.set_version_flag("--version", "kvasir 0.1.0");
-  program.require_subcommand(1);
   Action action;
   add_bench(program, action);
   add_inspect(program, action);
@@ -34,20 +68,26 @@ int run_program(int argc, char** argv) {
   add_run(program, action);
   add_synth(program, action);
   add_tokenize(program, action);
+  const std::string verb = argc > 1 ? argv[1] : "";
+  if (verb.empty()) return refuse_verb("a verb is missing");
+  if (verb == "help") return help(program, argc > 2 ? argv[2] : "");
+  if (verb[0] != '-' && find_verb(program, verb) == nullptr) {
+    return refuse_verb("there is no verb '" + verb + "'");
+  }
+  program.require_subcommand(1);
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return program.exit(error) == 0 ? 0 : kWrongUsage;
+    return end_with(program, error);
   }
-  if (const Status done = action(); !done) return complain(done.error().message());
-  if (std::fflush(stdout) != 0) return complain("cannot write to standard output");
-  return 0;
+  return finish(action());
 }
 
 }  // namespace
 }  // namespace kvasir::cli
 
 int main(int argc, char** argv) {
+  kvasir::cli::hold_streams();
   // A reader that goes away, or a file that may not grow, shows as a failed write, not as a signal.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);

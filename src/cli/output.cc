@@ -2,8 +2,10 @@
 
 #include <unistd.h>
 
-#include <cstdio>
 #include <span>
+
+#include "cli/interrupt.h"
+#include "cli/streams.h"
 
 namespace kvasir::cli {
 namespace {
@@ -12,16 +14,13 @@ namespace {
 class StandardOutput final : public base::ReplacingFile {
  public:
   [[nodiscard]] Status write(std::span<const std::byte> bytes) override {
-    if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size()) return {};
-    return fail(Outcome::kIo, "cannot write to standard output");
+    if (interrupted()) return fail(Outcome::kCancelled, "interrupted");
+    return print({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   }
   [[nodiscard]] Status write_at(std::uint64_t /*offset*/, std::span<const std::byte> /*bytes*/) override {
     return fail(Outcome::kUnsupported, "standard output cannot be written anew; give a file's name");
   }
-  [[nodiscard]] Status commit() override {
-    if (std::fflush(stdout) == 0) return {};
-    return fail(Outcome::kIo, "cannot write to standard output");
-  }
+  [[nodiscard]] Status commit() override { return {}; }
 };
 
 }  // namespace

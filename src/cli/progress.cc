@@ -3,22 +3,15 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cstdio>
-#include <string>
-
 #include "base/clock.h"
 #include "base/utf8.h"
+#include "cli/streams.h"
 
 namespace kvasir::cli {
 namespace {
 
 constexpr std::int64_t kPeriodNs = 100'000'000;
 constexpr std::size_t kShownBytes = 48;
-
-void print(const std::string& text) {
-  std::fwrite(text.data(), 1, text.size(), stderr);
-  std::fflush(stderr);
-}
 
 }  // namespace
 
@@ -34,24 +27,24 @@ void Progress::at(std::uint64_t done, std::string_view what) {
     const int tenth = static_cast<int>(part * 10.0);
     if (tenth <= shown_tenth_) return;
     shown_tenth_ = tenth;
-    print(fmt::format("{:3d} %\n", 10 * tenth));
+    show(fmt::format("{:3d} %\n", 10 * tenth));
     return;
   }
   const std::int64_t now = base::system_clock().now_ns();
   if (line_open_ && now - shown_ns_ < kPeriodNs) return;
   shown_ns_ = now;
   line_open_ = true;
-  print(
+  show(
       fmt::format("\r\x1b[K{:3d} %  {}", static_cast<int>(part * 100.0), base::printable(what, kShownBytes)));
 }
 
 void Progress::say(std::string_view line) {
   clear_line();
-  print(std::string(line) + "\n");
+  cli::say(line);
 }
 
 void Progress::clear_line() {
-  if (line_open_) print("\r\x1b[K");
+  if (line_open_) show("\r\x1b[K");
   line_open_ = false;
 }
 

@@ -19,7 +19,7 @@ class Progress {
   // `done` of the total are behind, `what` is at work.
   void at(std::uint64_t done, std::string_view what);
 
-  // A line of its own that stays.
+  // A line of its own that stays, escaped as cli::say does.
   void say(std::string_view line);
 
  private:

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -17,6 +16,7 @@
 #include "base/cpu.h"
 #include "base/try.h"
 #include "cli/output.h"
+#include "cli/streams.h"
 #include "cli/tensor_stream.h"
 #include "gguf/gguf.h"
 #include "gguf/writer.h"
@@ -43,8 +43,7 @@ struct PlannedTensor {
 
 Result<gguf::File> open_input(base::FileSystem& files, const std::string& path) {
   if (path != "-") return gguf::File::open(files, path);
-  KVASIR_ASSIGN(std::vector<std::byte> bytes,
-                base::read_descriptor(STDIN_FILENO, base::available_memory() / 2));
+  KVASIR_ASSIGN(std::vector<std::byte> bytes, read_input(base::available_memory() / 2));
   std::vector<std::unique_ptr<base::ReadFile>> shards;
   shards.push_back(base::memory_file(std::move(bytes)));
   return gguf::File::parse(std::move(shards));
@@ -186,6 +185,7 @@ Result<QuantizeReport> quantize(base::FileSystem& files, const QuantizeOptions& 
   if (hooks.stop()) return fail(Outcome::kCancelled, "interrupted");
   KVASIR_TRY(writer.commit());
   report.bytes_written = writer.file_bytes();
+  hooks.progress(report.bytes_written, "done");
   return report;
 }
 

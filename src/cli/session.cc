@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/try.h"
 #include "cli/interrupt.h"
+#include "cli/numbers.h"
 #include "cli/progress.h"
 #include "kv/arena.h"
 
@@ -56,14 +57,14 @@ Result<kv::CacheTypes> parse_types(const std::string& text) {
 void add_model_flags(CLI::App& verb, ModelFlags& flags) {
   verb.add_option("-m,--model", flags.model, "The model: a GGUF file, or any shard of a split")->required();
   verb.add_option("--threads", flags.threads, "Threads that compute")
-      ->check(CLI::Range(1, parallel::ThreadPool::kMaxThreads))
+      ->check(whole_number(1, parallel::ThreadPool::kMaxThreads))
       ->capture_default_str();
   verb.add_option("--ctx", flags.context,
                   "The longest one conversation may get, in tokens (default: the trained length)")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{UINT32_MAX}));
+      ->check(whole_number(1, UINT32_MAX));
   verb.add_option("--pool", flags.pool,
                   "Tokens that the cache holds (default: enough, at most half the free memory)")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{UINT32_MAX}));
+      ->check(whole_number(1, UINT32_MAX));
   verb.add_option("--kv", flags.types,
                   "Type of keys and values in the cache, K or K:V, of f32, f16, bf16, q8_0, q4_0")
       ->check(check_types)
@@ -72,7 +73,7 @@ void add_model_flags(CLI::App& verb, ModelFlags& flags) {
       ->check(check_page)
       ->capture_default_str();
   verb.add_option("--pass", flags.pass_tokens, "Most tokens in a pass")
-      ->check(CLI::Range(1U, 1U << 16))
+      ->check(whole_number(1, 1U << 16))
       ->capture_default_str();
 }
 
@@ -91,7 +92,11 @@ Result<Session> load_session(const ModelFlags& flags) {
     progress->at(done, "loading");
     return !interrupted();
   };
-  KVASIR_ASSIGN(session.model, model::Model::load(*session.file, *session.pool, report));
+  auto loaded = model::Model::load(*session.file, *session.pool, report);
+  if (!loaded && loaded.error().code() == Outcome::kCancelled) {
+    return fail(Outcome::kCancelled, "interrupted");  // which tensor was at work helps nobody
+  }
+  KVASIR_ASSIGN(session.model, std::move(loaded));
   session.options.context = flags.context.value_or(session.model->sizes().context);
   return session;
 }

@@ -138,6 +138,7 @@ Result<SynthReport> synthesize(base::FileSystem& files, const SynthOptions& opti
   if (hooks.stop()) return fail(Outcome::kCancelled, "interrupted");
   KVASIR_TRY(writer.commit());
   report.bytes_written = writer.file_bytes();
+  hooks.progress(report.bytes_written, "done");
   return report;
 }
 

@@ -1,7 +1,6 @@
 #include "cli/token_file.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -11,6 +10,7 @@
 #include "base/file.h"
 #include "base/try.h"
 #include "base/utf8.h"
+#include "cli/streams.h"
 
 namespace kvasir::cli {
 namespace {
@@ -39,8 +39,8 @@ Result<std::vector<Token>> parse_ids(std::string_view text) {
 }
 
 Result<std::vector<Token>> read_ids(const std::string& path) {
-  auto bytes = path == "-" ? base::read_descriptor(STDIN_FILENO, kFileBytesMax)
-                           : base::read_whole(base::system_files(), path, kFileBytesMax);
+  auto bytes =
+      path == "-" ? read_input(kFileBytesMax) : base::read_whole(base::system_files(), path, kFileBytesMax);
   if (!bytes) return fail(bytes.error());
   return parse_ids({reinterpret_cast<const char*>(bytes->data()), bytes->size()});
 }

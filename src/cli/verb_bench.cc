@@ -5,7 +5,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <cstdio>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -17,7 +17,9 @@
 #include "cli/crowd.h"
 #include "cli/interrupt.h"
 #include "cli/json.h"
+#include "cli/numbers.h"
 #include "cli/session.h"
+#include "cli/streams.h"
 #include "cli/token_file.h"
 #include "cli/verbs.h"
 #include "sample/sampler.h"
@@ -145,26 +147,30 @@ class Bench {
   Figures figures_;
 };
 
-void print_cache(const CacheCosts& cache, std::uint64_t depth) {
+void append_cache(std::string& text, const CacheCosts& cache, std::uint64_t depth) {
+  const auto out = std::back_inserter(text);
   for (const Cost& cost : cache.operations) {
-    fmt::print("{} at depth {}: {:.1f} us, {} bytes of K and V moved\n", cost.name, depth, cost.microseconds,
-               cost.bytes);
+    fmt::format_to(out, "{} at depth {}: {:.1f} us, {} bytes of K and V moved\n", cost.name, depth,
+                   cost.microseconds, cost.bytes);
   }
   for (const StepCost& cost : cache.steps) {
-    fmt::print(
+    fmt::format_to(
+        out,
         "a step of {} at depth {}: {:.1f} us to plan, {:.1f} us to commit, {:.3f} % of {:.1f} ms of "
         "computing\n",
         cost.conversations, depth, cost.plan_microseconds, cost.commit_microseconds, cost.overhead * 100,
         (cost.step_microseconds - cost.plan_microseconds - cost.commit_microseconds) * 1e-3);
   }
   for (const ShiftCost& cost : cache.shifts) {
-    fmt::print("attention at depth {}, least of {} runs: {:.0f} us, after a shift {:.0f} us ({:+.1f} %)\n",
-               depth, cost.runs, cost.before_microseconds, cost.after_microseconds,
-               (cost.after_microseconds / cost.before_microseconds - 1) * 100);
+    fmt::format_to(
+        out, "attention at depth {}, least of {} runs: {:.0f} us, after a shift {:.0f} us ({:+.1f} %)\n",
+        depth, cost.runs, cost.before_microseconds, cost.after_microseconds,
+        (cost.after_microseconds / cost.before_microseconds - 1) * 100);
   }
   for (const CompactionCost& cost : cache.compactions) {
     const double memcpy_rate = cost.memcpy_bytes_per_second;
-    fmt::print(
+    fmt::format_to(
+        out,
         "compaction of spans of {}: {} bytes, copied at {:.2f} GB/s, {:.0f} % of memcpy's {:.2f} GB/s; with "
         "planning {:.2f} GB/s\n",
         cost.span_cells, cost.bytes, cost.copy_bytes_per_second * 1e-9,
@@ -172,14 +178,17 @@ void print_cache(const CacheCosts& cache, std::uint64_t depth) {
   }
 }
 
-void print_text(const Figures& figures, const Options& options) {
-  fmt::print("prompt of {}: {:.1f} tokens/s, digest {:016x}\n", figures.ids.size(), figures.prompt_per_second,
-             figures.digest);
+std::string text_of(const Figures& figures, const Options& options) {
+  std::string text;
+  const auto out = std::back_inserter(text);
+  fmt::format_to(out, "prompt of {}: {:.1f} tokens/s, digest {:016x}\n", figures.ids.size(),
+                 figures.prompt_per_second, figures.digest);
   for (const Rate& rate : figures.rates) {
-    fmt::print("generation, {} at depth {}: {:.1f} tokens/s, {:.3f} % for planning and commit\n",
-               rate.conversations, options.depth, rate.per_second, rate.overhead * 100);
+    fmt::format_to(out, "generation, {} at depth {}: {:.1f} tokens/s, {:.3f} % for planning and commit\n",
+                   rate.conversations, options.depth, rate.per_second, rate.overhead * 100);
   }
-  print_cache(figures.cache, options.depth);
+  append_cache(text, figures.cache, options.depth);
+  return text;
 }
 
 void write_cache(JsonWriter& json, const CacheCosts& cache) {
@@ -205,7 +214,7 @@ void write_cache(JsonWriter& json, const CacheCosts& cache) {
   json.end_array();
 }
 
-void print_json(const Figures& figures, const Options& options) {
+std::string json_of(const Figures& figures, const Options& options) {
   std::string line;
   JsonWriter json(line);
   json.begin_object().member("threads", options.model.threads).member("depth", options.depth);
@@ -222,19 +231,20 @@ void print_json(const Figures& figures, const Options& options) {
   json.key("ids").begin_array();
   for (const Token id : figures.ids) json.value(id);
   json.end_array().member("digest", fmt::format("{:016x}", figures.digest)).end_object();
-  fmt::print("{}\n", line);
+  return line + "\n";
 }
 
 // What comes at the depth must be as long as one conversation may get.
 Status check_depth(const Options& options, std::uint64_t context) {
-  const std::uint64_t more =
-      options.depth < kBenchDepthMin ? options.generate : std::max(options.generate, kBenchStepTokens);
+  const bool of_step = options.depth >= kBenchDepthMin && options.generate < kBenchStepTokens;
+  const std::uint64_t more = of_step ? kBenchStepTokens : options.generate;
   if (options.depth + more <= context) return {};
   return fail(
       Outcome::kNoSpace,
-      fmt::format("{} tokens at depth {} are beyond the context of {}; a larger --ctx or a smaller --depth "
-                  "helps",
-                  more, options.depth, context),
+      fmt::format("{} at depth {} are beyond the context of {}; a larger --ctx or a smaller --depth helps",
+                  of_step ? fmt::format("the {} tokens of the step whose planning is measured", more)
+                          : fmt::format("the {} tokens to generate", more),
+                  options.depth, context),
       {.wanted = options.depth + more, .limit = context, .setting = "--ctx"});
 }
 
@@ -245,12 +255,14 @@ Status bench(const Options& options) {
                       .requests = options.requests,
                       .json = options.json});
   }
-  KVASIR_ASSIGN(const Session session, load_session(options.model));
-  std::vector<Token> ids = random_ids(options.prompt, session.model->sizes().vocabulary);
+  // Before loading: standard input may be waited for, and what it lacks is told at once.
+  std::vector<Token> ids;
   if (!options.tokens.empty()) {
     KVASIR_ASSIGN(ids, read_ids(options.tokens));
+    if (ids.empty()) return fail(Outcome::kInvalidArgument, "'" + options.tokens + "' holds no token id");
   }
-  if (ids.empty()) return fail(Outcome::kInvalidArgument, "there is no token to prompt with");
+  KVASIR_ASSIGN(const Session session, load_session(options.model));
+  if (ids.empty()) ids = random_ids(options.prompt, session.model->sizes().vocabulary);
   KVASIR_TRY(check_depth(options, session.options.context));
   const std::uint64_t most = std::max<std::uint64_t>(1, *std::ranges::max_element(options.batches));
   const std::uint64_t each =
@@ -261,8 +273,7 @@ Status bench(const Options& options) {
                             static_cast<std::uint32_t>(std::min<std::uint64_t>(
                                 std::max(most, kBenchStepConversations), options.model.pass_tokens))));
   KVASIR_ASSIGN(const Figures figures, Bench(*engine, options).run(std::move(ids)));
-  options.json ? print_json(figures, options) : print_text(figures, options);
-  return {};
+  return print(options.json ? json_of(figures, options) : text_of(figures, options));
 }
 
 }  // namespace
@@ -272,25 +283,35 @@ void add_bench(CLI::App& program, Action& action) {
   CLI::App* verb =
       program.add_subcommand("bench", "Measure prompts, generation and the cache's own operations");
   add_model_flags(*verb, options->model);
-  const auto count = CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 24);
-  verb->add_option("--pp", options->prompt, "Tokens of the prompt")->check(count)->capture_default_str();
-  verb->add_option("--tg", options->generate, "Tokens to generate in each conversation")
-      ->check(count)
-      ->capture_default_str();
-  verb->add_option("--batch", options->batches, "Numbers of conversations that generate at once")
-      ->delimiter(',')
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 12))
-      ->capture_default_str();
-  verb->add_option("--depth", options->depth,
-                   "Tokens already in each conversation, filled in without computing")
-      ->check(CLI::Range(std::uint64_t{0}, std::uint64_t{1} << 24))
-      ->capture_default_str();
-  verb->add_option("--tokens", options->tokens, "A file of token ids to prompt with in place of random ones");
-  verb->add_option("--parallel", options->parallel,
-                   "The crowded cache: so many requests at a time, with one shared beginning")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 12));
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 24;
+  CLI::Option* prompt = verb->add_option("--pp", options->prompt, "Tokens of the prompt")
+                            ->check(whole_number(1, kMost))
+                            ->capture_default_str();
+  CLI::Option* generate =
+      verb->add_option("--tg", options->generate, "Tokens to generate in each conversation")
+          ->check(whole_number(1, kMost))
+          ->capture_default_str();
+  CLI::Option* batch =
+      verb->add_option("--batch", options->batches, "Numbers of conversations that generate at once")
+          ->delimiter(',')
+          ->check(whole_number(1, std::uint64_t{1} << 12))
+          ->capture_default_str();
+  CLI::Option* depth = verb->add_option("--depth", options->depth,
+                                        "Tokens already in each conversation, filled in without computing")
+                           ->check(whole_number(0, kMost))
+                           ->capture_default_str();
+  CLI::Option* tokens = verb->add_option("--tokens", options->tokens,
+                                         "A file of token ids to prompt with in place of random ones, or - "
+                                         "for standard input")
+                            ->excludes(prompt);
+  CLI::Option* parallel =
+      verb->add_option("--parallel", options->parallel,
+                       "The crowded cache: so many requests at a time, with one shared beginning")
+          ->check(whole_number(1, std::uint64_t{1} << 12));
+  for (CLI::Option* other : {prompt, generate, batch, depth, tokens}) parallel->excludes(other);
   verb->add_option("--requests", options->requests, "Requests of the crowded cache in all")
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 20))
+      ->check(whole_number(1, std::uint64_t{1} << 20))
+      ->needs(parallel)
       ->capture_default_str();
   verb->add_flag("--json", options->json, "Print one JSON object");
   verb->callback([options, &action] { action = [options] { return bench(*options); }; });

@@ -1,12 +1,10 @@
 // kvasir inspect: what a GGUF file holds. Reads all of it, so that what it prints is true of a whole file.
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdio>
 #include <map>
 #include <memory>
 #include <optional>
@@ -19,6 +17,7 @@
 #include "base/try.h"
 #include "base/utf8.h"
 #include "cli/json.h"
+#include "cli/streams.h"
 #include "cli/verbs.h"
 #include "gguf/gguf.h"
 #include "quant/block_type.h"
@@ -54,10 +53,10 @@ struct Summary {
   std::map<quant::BlockType, TypeTotals> types;
 };
 
-Status print(std::string& text) {
-  const bool printed = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+Status print_and_clear(std::string& text) {
+  const Status printed = print(text);
   text.clear();
-  return printed ? Status{} : fail(Outcome::kIo, "cannot write to standard output");
+  return printed;
 }
 
 Status refuse_archive(const base::ReadFile& file) {
@@ -70,8 +69,7 @@ Status refuse_archive(const base::ReadFile& file) {
 
 Result<gguf::File> open(const std::string& path) {
   if (path == "-") {
-    KVASIR_ASSIGN(std::vector<std::byte> bytes,
-                  base::read_descriptor(STDIN_FILENO, base::available_memory() / 2));
+    KVASIR_ASSIGN(std::vector<std::byte> bytes, read_input(base::available_memory() / 2));
     std::vector<std::unique_ptr<base::ReadFile>> files;
     files.push_back(base::memory_file(std::move(bytes)));
     KVASIR_TRY(refuse_archive(*files[0]));
@@ -178,9 +176,9 @@ Status print_metadata(const gguf::File& file) {
   for (const gguf::KeyValue& entry : file.metadata()) {
     text += fmt::format("  {} ({}): {}\n", base::printable(entry.key, kShownTextBytes),
                         type_text(entry.value), value_text(entry.value));
-    KVASIR_TRY(print(text));
+    KVASIR_TRY(print_and_clear(text));
   }
-  return print(text);
+  return print_and_clear(text);
 }
 
 Status print_tensors(const gguf::File& file, const Findings& findings) {
@@ -193,9 +191,9 @@ Status print_tensors(const gguf::File& file, const Findings& findings) {
     if (file.shard_count() > 1) text += fmt::format(" of shard {}", tensor.shard + 1);
     if (findings.non_finite[i] > 0) text += fmt::format(", {} values not finite", findings.non_finite[i]);
     text += '\n';
-    KVASIR_TRY(print(text));
+    KVASIR_TRY(print_and_clear(text));
   }
-  return print(text);
+  return print_and_clear(text);
 }
 
 Status print_text(const gguf::File& file, const Findings& findings) {
@@ -214,7 +212,7 @@ Status print_text(const gguf::File& file, const Findings& findings) {
   }
   text += fmt::format("checked: all data of {} tensors was read, {} values are not finite\n",
                       file.tensors().size(), findings.all_non_finite);
-  KVASIR_TRY(print(text));
+  KVASIR_TRY(print_and_clear(text));
   KVASIR_TRY(print_metadata(file));
   return print_tensors(file, findings);
 }
@@ -285,16 +283,16 @@ Status print_json(const gguf::File& file, const Findings& findings) {
   for (const gguf::KeyValue& entry : file.metadata()) {
     json.key(entry.key);
     write_value(json, entry.value);
-    KVASIR_TRY(print(text));
+    KVASIR_TRY(print_and_clear(text));
   }
   json.end_object().key("tensors").begin_array();
   for (std::size_t i = 0; i < file.tensors().size(); ++i) {
     write_tensor(json, file.tensors()[i], findings.non_finite[i]);
-    KVASIR_TRY(print(text));
+    KVASIR_TRY(print_and_clear(text));
   }
   json.end_array().end_object();
   text += '\n';
-  return print(text);
+  return print_and_clear(text);
 }
 
 Status inspect(const std::string& path, bool as_json) {

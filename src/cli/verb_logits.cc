@@ -5,7 +5,6 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,8 +14,10 @@
 #include "base/try.h"
 #include "cli/json.h"
 #include "cli/logits_run.h"
+#include "cli/numbers.h"
 #include "cli/output.h"
 #include "cli/session.h"
+#include "cli/streams.h"
 #include "cli/token_file.h"
 #include "cli/verbs.h"
 
@@ -48,7 +49,7 @@ void print_report(const LogitsReport& done, const Options& options) {
   json.member("jobs_suspended", done.jobs_suspended).member("cells_moved", done.cells_moved);
   json.member("cells_reused", done.cells_reused).member("tokens_recomputed", done.tokens_recomputed);
   json.end_object();
-  fmt::print(stderr, "{}\n", line);
+  say(line);
 }
 
 // The digest of the last row, as `bench` prints it.
@@ -61,8 +62,7 @@ Status print_digest(const LogitsRun& run, std::span<const Token> ids) {
   json.end_array()
       .member("digest", fmt::format("{:016x}", XXH3_64bits(row.data(), row.size_bytes())))
       .end_object();
-  fmt::print("{}\n", line);
-  return {};
+  return print(line + "\n");
 }
 
 // The borders of the pieces: --split from the start, with one more border at `at`.
@@ -147,17 +147,20 @@ void add_logits(CLI::App& program, Action& action) {
       ->required();
   verb->add_option("--split", options->split, "Take the ids in pieces of these sizes; the last repeats")
       ->delimiter(',')
-      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{UINT32_MAX}));
+      ->check(whole_number(1, UINT32_MAX));
   verb->add_option("--beside", options->beside, "Other random conversations that run in the same passes")
-      ->check(CLI::Range(0U, 1U << 16));
-  verb->add_option("--via", options->via,
-                   "What happens on the way: fork, rewind, abort, suspend, compact, prefix, swap:A:B, "
-                   "shift:KEEP:COUNT, divide:D")
-      ->check([](const std::string& text) {
-        const auto via = parse_via(text);
-        return via ? std::string() : via.error().message();
-      });
-  verb->add_option("--at", options->at, "After how many tokens it happens (default: half of them)");
+      ->check(whole_number(0, 1U << 16));
+  CLI::Option* via_option = verb->add_option(
+      "--via", options->via,
+      "What happens on the way: fork, rewind, abort, suspend, compact, prefix, swap:A:B, shift:KEEP:COUNT, "
+      "divide:D");
+  via_option->check([](const std::string& text) {
+    const auto via = parse_via(text);
+    return via ? std::string() : via.error().message();
+  });
+  verb->add_option("--at", options->at, "After how many tokens it happens (default: half of them)")
+      ->check(whole_number())
+      ->needs(via_option);
   verb->add_flag("--json", options->json, "Print the ids and a digest of the last row's logits");
   verb->callback([options, &action] { action = [options] { return logits(*options); }; });
 }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,8 +14,10 @@
 #include "base/try.h"
 #include "cli/interrupt.h"
 #include "cli/json.h"
+#include "cli/numbers.h"
 #include "cli/progress.h"
 #include "cli/session.h"
+#include "cli/streams.h"
 #include "cli/verbs.h"
 #include "text/tokenizer.h"
 
@@ -58,15 +59,20 @@ struct Score {
 };
 
 // -log of the softmax of one logit, in double precision.
-double surprise(std::span<const float> logits, Token came) {
+// An Error where it is not finite.
+Result<double> surprise(std::span<const float> logits, Token came) {
   const double most = static_cast<double>(*std::ranges::max_element(logits));
   double sum = 0;
   for (const float logit : logits) sum += std::exp(static_cast<double>(logit) - most);
-  return std::log(sum) + most - static_cast<double>(logits[static_cast<std::size_t>(came)]);
+  const double value = std::log(sum) + most - static_cast<double>(logits[static_cast<std::size_t>(came)]);
+  if (std::isfinite(value)) return value;
+  return fail(Outcome::kCorrupt,
+              "the model's logits are not finite numbers, so there is no perplexity; `kvasir inspect` tells "
+              "whether its weights are");
 }
 
 Result<std::string> read_text(const std::string& path) {
-  auto bytes = path == "-" ? base::read_descriptor(0, text::kMaxTextBytes)
+  auto bytes = path == "-" ? read_input(text::kMaxTextBytes)
                            : base::read_whole(base::system_files(), path, text::kMaxTextBytes);
   if (!bytes) return fail(bytes.error());
   return std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size());
@@ -90,21 +96,23 @@ Status score_window(Engine& engine, std::span<const Token> window, Score& score)
   };
   KVASIR_TRY(compute(window.first(half), engine::LogitsWanted::kLast));
   KVASIR_ASSIGN(const std::span<const float> first, engine.last_logits(id));
-  score.add(surprise(first, window[half]));
+  KVASIR_ASSIGN(const double of_first, surprise(first, window[half]));
+  score.add(of_first);
   KVASIR_TRY(compute(window.subspan(half, window.size() - half - 1), engine::LogitsWanted::kEvery));
   KVASIR_ASSIGN(const std::vector<float> rows, engine.take_logits(id));
   const std::size_t vocabulary = engine.model().sizes().vocabulary;
   for (std::size_t i = half + 1; i < window.size(); ++i) {
-    score.add(surprise(std::span(rows).subspan((i - half - 1) * vocabulary, vocabulary), window[i]));
+    const auto row = std::span(rows).subspan((i - half - 1) * vocabulary, vocabulary);
+    KVASIR_ASSIGN(const double value, surprise(row, window[i]));
+    score.add(value);
   }
   return engine.close(id);
 }
 
-void print_result(const Score& score, std::uint64_t windows, const Options& options) {
+Status print_result(const Score& score, std::uint64_t windows, const Options& options) {
   if (!options.json) {
-    fmt::print("perplexity {:.4f} +- {:.4f} over {} tokens in {} windows of {}\n", score.perplexity(),
-               score.error(), score.tokens, windows, options.window);
-    return;
+    return print(fmt::format("perplexity {:.4f} +- {:.4f} over {} tokens in {} windows of {}\n",
+                             score.perplexity(), score.error(), score.tokens, windows, options.window));
   }
   std::string line;
   JsonWriter json(line);
@@ -113,7 +121,7 @@ void print_result(const Score& score, std::uint64_t windows, const Options& opti
       .member("windows", windows)
       .member("window", options.window)
       .end_object();
-  fmt::print("{}\n", line);
+  return print(line + "\n");
 }
 
 Status perplexity(const Options& options) {
@@ -151,8 +159,7 @@ Status perplexity(const Options& options) {
     KVASIR_TRY(score_window(*engine, window, score));
     progress.at(index + 1, fmt::format("perplexity so far {:.4f}", score.perplexity()));
   }
-  print_result(score, windows, options);
-  return {};
+  return print_result(score, windows, options);
 }
 
 }  // namespace
@@ -164,7 +171,7 @@ void add_perplexity(CLI::App& program, Action& action) {
   verb->add_option("-f,--file", options->file, "The text, or - for standard input")->required();
   verb->add_option("--window", options->window,
                    "Tokens in a window; the text is cut into windows, and each scores its second half")
-      ->check(CLI::Range(std::uint64_t{4}, std::uint64_t{1} << 24))
+      ->check(whole_number(4, std::uint64_t{1} << 24))
       ->capture_default_str();
   verb->add_flag("--json", options->json, "Print one JSON object");
   verb->callback([options, &action] { action = [options] { return perplexity(*options); }; });

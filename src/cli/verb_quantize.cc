@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/try.h"
 #include "cli/interrupt.h"
+#include "cli/numbers.h"
 #include "cli/progress.h"
 #include "cli/quantize.h"
 #include "cli/verbs.h"
@@ -28,7 +29,7 @@ struct Options {
 };
 
 Status run(const Options& options) {
-  KVASIR_ASSIGN(const WeightTarget target, find_weight_target(options.type));
+  KVASIR_ASSIGN(const WeightTarget target, find_weight_target(options.type, true));
   // Standard input may keep a read waiting for ever; until the output is begun a signal may as well end the
   // program.
   if (options.input != "-") watch_interrupts();
@@ -64,9 +65,9 @@ void add_quantize(CLI::App& program, Action& action) {
       ->required();
   verb->add_option("type", options->type, "One of: " + weight_target_names(true))
       ->required()
-      ->check(known_weight_type);
+      ->check([](const std::string& name) { return known_weight_type(name, true); });
   verb->add_option("--threads", options->threads, "Threads that compute")
-      ->check(CLI::Range(1, parallel::ThreadPool::kMaxThreads));
+      ->check(whole_number(1, parallel::ThreadPool::kMaxThreads));
   verb->callback([options, &action] { action = [options] { return run(*options); }; });
 }
 

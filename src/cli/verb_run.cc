@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,7 +14,9 @@
 #include "base/try.h"
 #include "cli/interrupt.h"
 #include "cli/json.h"
+#include "cli/numbers.h"
 #include "cli/session.h"
+#include "cli/streams.h"
 #include "cli/verbs.h"
 #include "sample/sampler.h"
 #include "text/tokenizer.h"
@@ -101,7 +102,7 @@ class Generation {
     KVASIR_TRY(step_until_computed());
     completion_.prompt_ns = base::system_clock().now_ns() - start;
     while (!ended_ && completion_.tokens.size() < options_.count) KVASIR_TRY(next_token());
-    KVASIR_TRY(say(stream_.finish()));
+    KVASIR_TRY(stream(stream_.finish()));
     completion_.total_ns = base::system_clock().now_ns() - start;
     return std::move(completion_);
   }
@@ -134,7 +135,7 @@ class Generation {
     }
     completion_.tokens.push_back(token);
     KVASIR_ASSIGN(const std::string text, stream_.feed(token));
-    KVASIR_TRY(say(text));
+    KVASIR_TRY(stream(text));
     if (completion_.tokens.size() == options_.count) return {};
     if (completion_.prompt.size() + completion_.tokens.size() > engine_.options().context) {
       end(Finish::kContext);
@@ -148,13 +149,10 @@ class Generation {
     return {};
   }
 
-  Status say(std::string_view text) {
+  Status stream(std::string_view text) {
     completion_.text += text;
     if (options_.json || text.empty()) return {};
-    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
-      return fail(Outcome::kIo, "cannot write to standard output");
-    }
-    return {};
+    return print(text);
   }
 
   Engine& engine_;
@@ -171,14 +169,15 @@ double per_second(std::size_t count, std::int64_t ns) {
   return ns > 0 ? static_cast<double>(count) * 1e9 / static_cast<double>(ns) : 0;
 }
 
-void print_summary(const Completion& done, std::uint64_t seed, const Options& options) {
+Status print_summary(const Completion& done, std::uint64_t seed, const Options& options) {
   const double prompt_rate = per_second(done.prompt.size(), done.prompt_ns);
   const double rate = per_second(done.tokens.size(), done.total_ns - done.prompt_ns);
   if (!options.json) {
-    fmt::print("\n");
-    fmt::print(stderr, "kvasir: {} prompt tokens ({:.1f}/s), {} generated ({:.1f}/s), ended by {}, seed {}\n",
-               done.prompt.size(), prompt_rate, done.tokens.size(), rate, finish_name(done.finish), seed);
-    return;
+    KVASIR_TRY(print("\n"));
+    say(fmt::format("kvasir: {} prompt tokens ({:.1f}/s), {} generated ({:.1f}/s), ended by {}, seed {}",
+                    done.prompt.size(), prompt_rate, done.tokens.size(), rate, finish_name(done.finish),
+                    seed));
+    return {};
   }
   std::string line;
   JsonWriter json(line);
@@ -186,15 +185,12 @@ void print_summary(const Completion& done, std::uint64_t seed, const Options& op
   for (const Token token : done.tokens) json.value(token);
   json.end_array().member("prompt_tokens", done.prompt.size()).member("finish", finish_name(done.finish));
   json.member("seed", seed).member("prompt_per_second", prompt_rate).member("per_second", rate).end_object();
-  fmt::print("{}\n", line);
+  return print(line + "\n");
 }
 
-Status run(const Options& options) {
+Status complete(const Options& options) {
   KVASIR_ASSIGN(const std::uint64_t seed, seed_of(options));
-  auto loaded = load_session(options.model);
-  // Ctrl-C is an ordinary way to end.
-  if (!loaded && loaded.error().code() == Outcome::kCancelled && interrupted()) return {};
-  KVASIR_ASSIGN(const Session session, std::move(loaded));
+  KVASIR_ASSIGN(const Session session, load_session(options.model));
   KVASIR_ASSIGN(const auto tokenizer, text::Tokenizer::load(*session.file));
   if (tokenizer->size() > session.model->sizes().vocabulary) {
     return fail(Outcome::kCorrupt, fmt::format("the vocabulary has {} tokens, the model's embedding {}",
@@ -206,7 +202,21 @@ Status run(const Options& options) {
   KVASIR_ASSIGN(const auto engine, make_engine(session, options.model, longest, 1));
   Generation generation(*engine, *tokenizer, options, seed);
   KVASIR_ASSIGN(const Completion completion, generation.run(std::move(prompt)));
-  print_summary(completion, seed, options);
+  return print_summary(completion, seed, options);
+}
+
+// Settings of which only the flag's own differs from what is usable.
+void check_flag(const char* flag, const sample::SamplerSettings& settings) {
+  if (const Status usable = sample::check(settings); !usable) {
+    throw CLI::ValidationError(flag, usable.error().message());
+  }
+}
+
+// Ctrl-C is an ordinary way to end, whatever it breaks off.
+Status run(const Options& options) {
+  Status done = complete(options);
+  if (done || done.error().code() != Outcome::kCancelled || !interrupted()) return done;
+  say("kvasir: interrupted");
   return {};
 }
 
@@ -218,14 +228,15 @@ void add_run(CLI::App& program, Action& action) {
   add_model_flags(*verb, options->model);
   verb->add_option("-p,--prompt", options->prompt, "The text to complete")->required();
   verb->add_option("-n", options->count, "Most tokens to generate")
-      ->check(CLI::NonNegativeNumber)
+      ->check(whole_number())
       ->capture_default_str();
   verb->add_option("--seed", options->seed,
                    "Draw the same tokens again (default: a new seed, printed at the end)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(whole_number());
   verb->add_option("--temp", options->sampler.temperature, "Temperature; 0 takes the most likely token")
       ->capture_default_str();
   verb->add_option("--top-k", options->sampler.top_k, "Draw from the k most likely tokens; 0 from all")
+      ->check(whole_number(0, UINT32_MAX))
       ->capture_default_str();
   verb->add_option("--top-p", options->sampler.top_p,
                    "Draw from the most likely tokens that reach this probability")
@@ -236,9 +247,9 @@ void add_run(CLI::App& program, Action& action) {
   verb->add_flag("--no-bos", options->no_begin, "Do not begin with the begin token");
   verb->add_flag("--json", options->json, "Print one JSON object at the end instead of streaming");
   verb->callback([options, &action] {
-    if (const Status usable = sample::check(options->sampler); !usable) {
-      throw CLI::ValidationError("run", usable.error().message());
-    }
+    check_flag("--temp", {.temperature = options->sampler.temperature});
+    check_flag("--top-p", {.top_p = options->sampler.top_p});
+    check_flag("--min-p", {.min_p = options->sampler.min_p});
     action = [options] { return run(*options); };
   });
 }

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/try.h"
 #include "cli/interrupt.h"
+#include "cli/numbers.h"
 #include "cli/progress.h"
 #include "cli/synth.h"
 #include "cli/synth_shapes.h"
@@ -45,7 +46,7 @@ std::string known_shape(const std::string& name) {
 
 Status run(const Options& options) {
   const Shape* shape = find_synth_shape(options.shape);  // known: the flag was checked
-  KVASIR_ASSIGN(const WeightTarget target, find_weight_target(options.type));
+  KVASIR_ASSIGN(const WeightTarget target, find_weight_target(options.type, false));
   watch_interrupts();
   std::optional<Progress> progress(std::in_place, 0);
   const WorkHooks hooks{
@@ -75,11 +76,13 @@ void add_synth(CLI::App& program, Action& action) {
   verb->add_option("out", options->output, "The file to write, or - for standard output")->required();
   verb->add_option("--type", options->type, "Type of the matrices, one of: " + weight_target_names(false))
       ->capture_default_str()
-      ->check(known_weight_type);
-  verb->add_option("--seed", options->seed, "The same seed gives the same bytes")->capture_default_str();
+      ->check([](const std::string& name) { return known_weight_type(name, false); });
+  verb->add_option("--seed", options->seed, "The same seed gives the same bytes")
+      ->check(whole_number())
+      ->capture_default_str();
   verb->add_option("--vocab", options->vocabulary, "A GGUF file to copy the tokenizer of, and its size");
   verb->add_option("--threads", options->threads, "Threads that compute")
-      ->check(CLI::Range(1, parallel::ThreadPool::kMaxThreads));
+      ->check(whole_number(1, parallel::ThreadPool::kMaxThreads));
   verb->callback([options, &action] { action = [options] { return run(*options); }; });
 }
 

@@ -1,9 +1,7 @@
 // kvasir tokenize: text to token ids and back, by a file's vocabulary. Needs no weights.
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -11,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/try.h"
+#include "cli/streams.h"
 #include "cli/token_file.h"
 #include "cli/verbs.h"
 #include "gguf/gguf.h"
@@ -26,13 +25,8 @@ struct Options {
   bool back = false;
 };
 
-Status print(std::string_view bytes) {
-  if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) == bytes.size()) return {};
-  return fail(Outcome::kIo, "cannot write to standard output");
-}
-
-Result<std::string> read_input() {
-  KVASIR_ASSIGN(const std::vector<std::byte> bytes, base::read_descriptor(STDIN_FILENO, text::kMaxTextBytes));
+Result<std::string> read_text() {
+  KVASIR_ASSIGN(const std::vector<std::byte> bytes, read_input(text::kMaxTextBytes));
   return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
@@ -43,9 +37,8 @@ Status print_ids(const text::Tokenizer& tokenizer, std::string_view input, const
       tokenizer.tokenize(input, {.add_begin_end = options.begin_end, .parse_special = options.special},
                          &left_out));
   if (left_out > 0) {
-    fmt::print(stderr,
-               "kvasir: the vocabulary has no token for {} of the text's {} bytes; they are left out\n",
-               left_out, input.size());
+    say(fmt::format("kvasir: the vocabulary has no token for {} of the text's {} bytes; they are left out",
+                    left_out, input.size()));
   }
   std::string line;
   for (const Token id : ids) fmt::format_to(std::back_inserter(line), "{}{}", line.empty() ? "" : " ", id);
@@ -58,7 +51,7 @@ Status tokenize(const Options& options) {
   }
   KVASIR_ASSIGN(const gguf::File file, gguf::File::open(base::system_files(), options.model));
   KVASIR_ASSIGN(const std::unique_ptr<const text::Tokenizer> tokenizer, text::Tokenizer::load(file));
-  KVASIR_ASSIGN(const std::string input, read_input());
+  KVASIR_ASSIGN(const std::string input, read_text());
   if (!options.back) return print_ids(*tokenizer, input, options);
   KVASIR_ASSIGN(const std::vector<Token> ids, parse_ids(input));
   KVASIR_ASSIGN(const std::string bytes, tokenizer->detokenize(ids));

@@ -125,7 +125,7 @@ bool more_bits(std::uint64_t index, std::uint64_t count) {
 
 }  // namespace
 
-Result<WeightTarget> find_weight_target(std::string_view name) {
+Result<WeightTarget> find_weight_target(std::string_view name, bool packing) {
   for (const WeightTarget& target : kTargets) {
     if (same_name(target.name, name)) return target;
   }
@@ -133,10 +133,10 @@ Result<WeightTarget> find_weight_target(std::string_view name) {
     return fail(Outcome::kUnsupported,
                 fmt::format("weights of type {} are known, but not handled by this version; use "
                             "one of: {}",
-                            info->name, weight_target_names(false)));
+                            info->name, weight_target_names(packing)));
   }
-  return fail(Outcome::kInvalidArgument,
-              fmt::format("there is no weight type '{}'; use one of: {}", name, weight_target_names(false)));
+  return fail(Outcome::kInvalidArgument, fmt::format("there is no weight type '{}'; use one of: {}", name,
+                                                     weight_target_names(packing)));
 }
 
 std::string weight_target_names(bool packing) {
@@ -148,8 +148,8 @@ std::string weight_target_names(bool packing) {
   return names;
 }
 
-std::string known_weight_type(const std::string& name) {
-  const auto target = find_weight_target(name);
+std::string known_weight_type(const std::string& name, bool packing) {
+  const auto target = find_weight_target(name, packing);
   return target || target.error().code() != Outcome::kInvalidArgument ? "" : target.error().message();
 }
 

@@ -25,15 +25,16 @@ struct WeightTarget {
 };
 
 // The target of a name in any letter case: a block type that unpacks, or Q4_K_M or Q5_K_M. kInvalidArgument
-// names those there are; kUnsupported a type that is known but not handled.
-[[nodiscard]] Result<WeightTarget> find_weight_target(std::string_view name);
+// names those there are, only those that also pack with `packing`; kUnsupported a type that is known but not
+// handled.
+[[nodiscard]] Result<WeightTarget> find_weight_target(std::string_view name, bool packing = false);
 
 // The names that can be asked for, separated by spaces; only those that also pack with `packing`.
 [[nodiscard]] std::string weight_target_names(bool packing);
 
-// A check of a flag: what is wrong with a name that no type has, else nothing (also of a type that is not
-// handled).
-[[nodiscard]] std::string known_weight_type(const std::string& name);
+// A check of a flag: what is wrong with a name that no type has, in the words of find_weight_target, else
+// nothing (also of a type that is not handled).
+[[nodiscard]] std::string known_weight_type(const std::string& name, bool packing = false);
 
 // A tensor as far as its type depends on it. `name` outlives what is made from it.
 struct TensorOutline {

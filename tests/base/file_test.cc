@@ -7,7 +7,10 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
+#include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <limits>
 #include <memory>
@@ -324,6 +327,52 @@ TEST(ReadDescriptor, ReadsUntilTheEndWithinALimit) {
       expect_refused(read, Outcome::kNoSpace, "longer than 999");
     }
   }
+}
+
+// What others print to a stream that the process lacks must not go into a file.
+TEST_F(FileTest, NoFileTakesTheNumberOfAStandardStream) {
+  ASSERT_TRUE(replace(files_, path_, bytes_of("old")));
+  const int kept = ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 100);
+  ASSERT_GE(kept, 0);
+  ::close(STDIN_FILENO);
+  const auto reader = files_.open_read(path_);
+  const bool free_while_read = ::fcntl(STDIN_FILENO, F_GETFD) < 0;
+  auto writer = files_.replace(path_);
+  const bool free_while_written = ::fcntl(STDIN_FILENO, F_GETFD) < 0;
+  Status replaced;
+  if (writer) replaced = (*writer)->write(bytes_of("new"));
+  if (writer && replaced) replaced = (*writer)->commit();
+  ::dup2(kept, STDIN_FILENO);
+  ::close(kept);
+  EXPECT_TRUE(free_while_read);
+  EXPECT_TRUE(free_while_written);
+  ASSERT_TRUE(reader && writer && replaced);
+  EXPECT_EQ(content(), bytes_of("new"));
+}
+
+extern "C" void interrupt_nothing(int /*signal*/) {}
+
+TEST(ReadDescriptor, AsksWhetherToStopWhenASignalBreaksTheWaitingOff) {
+  struct sigaction action = {};
+  struct sigaction before = {};
+  action.sa_handler = interrupt_nothing;
+  ASSERT_EQ(::sigaction(SIGUSR1, &action, &before), 0);
+  Pipe pipe;
+  std::atomic<bool> done = false;
+  const pthread_t reader = ::pthread_self();
+  std::jthread sender([&] {  // again and again: the first may come before the waiting
+    while (!done) {
+      ::pthread_kill(reader, SIGUSR1);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  });
+  int asked = 0;
+  const auto read = read_descriptor(pipe.reader(), 10, [&] { return ++asked == 3; });
+  done = true;
+  sender.join();
+  ::sigaction(SIGUSR1, &before, nullptr);
+  expect_refused(read, Outcome::kCancelled, "interrupted");
+  EXPECT_EQ(asked, 3);
 }
 
 TEST(ReadDescriptor, ShowsADescriptorThatIsNoneAsIo) {

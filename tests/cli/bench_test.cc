@@ -23,7 +23,8 @@ const std::string kModel = test::data_path("models/llama/model.gguf");
 constexpr std::uint64_t kCellBytes = 3 * 2 * (16 + 16) * 2;
 
 ProgramRun bench(const std::vector<std::string>& flags) {
-  std::vector<std::string> arguments = {"bench", "-m", kModel, "--ctx", "4096", "--pp", "20", "--tg", "3"};
+  std::vector<std::string> arguments = {"bench", "-m", kModel, "--ctx", "4096", "--tg", "3"};
+  if (std::ranges::find(flags, "--tokens") == flags.end()) arguments.insert(arguments.end(), {"--pp", "20"});
   arguments.insert(arguments.end(), flags.begin(), flags.end());
   return test::run_program(kProgram, arguments);
 }
@@ -131,6 +132,8 @@ TEST(BenchVerb, RefusesWhatCannotBeMeasured) {
   EXPECT_EQ(deep.status, 1);
   EXPECT_NE(deep.err.find("4096"), std::string::npos) << deep.err;
   EXPECT_NE(deep.err.find("--ctx"), std::string::npos) << deep.err;
+  EXPECT_NE(deep.err.find("the 512 tokens of the step whose planning is measured"), std::string::npos)
+      << deep.err;
   EXPECT_TRUE(deep.out.empty());
   const ProgramRun small = bench({"--depth", "300", "--pool", "320"});
   EXPECT_EQ(small.status, 1);

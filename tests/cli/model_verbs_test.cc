@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "cli/interrupt.h"
+#include "cli/weight_types.h"
 #include "support/paths.h"
 #include "support/process.h"
 
@@ -182,9 +183,42 @@ TEST(Interrupts, ASignalThatIsWatchedOnlySetsTheFlag) {
         watch_interrupts();
         if (interrupted()) std::_Exit(2);
         std::raise(SIGINT);
+        std::raise(SIGTERM);  // of the same request
         std::_Exit(interrupted() ? 7 : 3);
       },
       testing::ExitedWithCode(7), "");
+}
+
+TEST(Interrupts, ASecondSignalAGoodWhileLaterEndsTheProcess) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    EXPECT_EXIT(
+        {
+          watch_interrupts();
+          std::raise(signal);
+          std::this_thread::sleep_for(std::chrono::milliseconds(400));
+          std::raise(signal);
+          std::_Exit(3);
+        },
+        testing::KilledBySignal(signal), "");
+  }
+}
+
+TEST(ModelVerbs, ProgressEndsAtAHundredPercent) {
+  const std::string path = test::scratch_directory() + "/out.gguf";
+  EXPECT_NE(kvasir({"synth", "llama-tiny", path}).err.find("100 %\n"), std::string::npos);
+  EXPECT_NE(kvasir({"quantize", path, path + "2", "F16"}).err.find("100 %\n"), std::string::npos);
+}
+
+TEST(ModelVerbs, QuantizeListsOnlyTheTypesThatItCanWrite) {
+  const std::string out = test::scratch_directory() + "/out.gguf";
+  const ProgramRun unknown = kvasir({"quantize", "in.gguf", out, "Q99"});
+  EXPECT_EQ(unknown.status, 2);
+  EXPECT_NE(unknown.err.find("there is no weight type 'Q99'"), std::string::npos) << unknown.err;
+  EXPECT_NE(unknown.err.find(weight_target_names(true) + ";"), std::string::npos) << unknown.err;
+  ASSERT_NE(weight_target_names(true), weight_target_names(false));
+  const ProgramRun unmade = kvasir({"quantize", "in.gguf", out, "IQ1_S"});
+  EXPECT_EQ(unmade.status, 1);
+  EXPECT_NE(unmade.err.find(weight_target_names(true)), std::string::npos) << unmade.err;
 }
 
 }  // namespace

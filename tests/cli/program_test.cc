@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "support/paths.h"
@@ -107,6 +108,74 @@ TEST(Program, ValuesThatCanNeverBeRightAreWrongUsage) {
     logits.insert(logits.end(), flag.begin(), flag.end());
     expect_wrong_usage(logits);
   }
+}
+
+// What wrong usage says: one line, with the program's name first.
+std::string refusal(const std::vector<std::string>& arguments) {
+  const ProgramRun run = run_program(kProgram, arguments);
+  EXPECT_EQ(run.status, 2) << testing::PrintToString(arguments) << run.err;
+  EXPECT_TRUE(run.err.starts_with("kvasir: ")) << run.err;
+  EXPECT_EQ(run.err.find('\n'), run.err.size() - 1) << run.err;
+  return run.err;
+}
+
+TEST(Program, NumbersAreNeitherClampedNorWrapped) {
+  const std::vector<std::string> run = {"run", "-m", kModel, "-p", "text"};
+  const std::vector<std::string> bench = {"bench", "-m", kModel};
+  const std::vector<std::string> logits = {"logits", "-m", kModel, "--tokens", kTokens, "--out", kOutput};
+  const std::vector<std::string> perplexity = {"perplexity", "-m", kModel, "-f", kTokens};
+  const std::vector<std::string> synth = {"synth", "llama-tiny", kOutput};
+  const std::vector<std::pair<std::vector<std::string>, std::vector<std::string>>> verbs = {
+      {run, {"-n", "--seed", "--top-k", "--threads", "--ctx", "--pool", "--page", "--pass"}},
+      {bench, {"--pp", "--tg", "--batch", "--depth", "--parallel"}},
+      {logits, {"--split", "--beside"}},
+      {perplexity, {"--window"}},
+      {synth, {"--seed", "--threads"}}};
+  for (const auto& [verb, flags] : verbs) {
+    for (const std::string& flag : flags) {
+      for (const char* number :
+           {"18446744073709551616", "99999999999999999999", "-1", "1e3", "0x10", " 1", ""}) {
+        std::vector<std::string> arguments = verb;
+        arguments.push_back(flag + (flag == "-n" ? "" : "=") + number);
+        if (flag == "-n" && *number == '\0') continue;  // then it has no value at all
+        const std::string said = refusal(arguments);
+        EXPECT_NE(said.find(flag), std::string::npos) << said;
+        EXPECT_LT(said.size(), 200U) << said;
+      }
+    }
+  }
+}
+
+TEST(Program, AFlagThatWouldBeIgnoredIsWrongUsage) {
+  const std::vector<std::vector<std::string>> flags = {
+      {"--tokens", kTokens, "--pp", "3"},      {"--parallel", "2", "--pp", "3"},
+      {"--parallel", "2", "--tg", "3"},        {"--parallel", "2", "--batch", "3"},
+      {"--parallel", "2", "--depth", "3"},     {"--requests", "3"},
+      {"--parallel", "2", "--tokens", kTokens}};
+  for (const std::vector<std::string>& pair : flags) {
+    std::vector<std::string> arguments = {"bench", "-m", kModel};
+    arguments.insert(arguments.end(), pair.begin(), pair.end());
+    EXPECT_NE(refusal(arguments).find(pair[0]), std::string::npos);
+  }
+  EXPECT_NE(
+      refusal({"logits", "-m", kModel, "--tokens", kTokens, "--out", kOutput, "--at", "3"}).find("--via"),
+      std::string::npos);
+}
+
+TEST(Program, NamesTheVerbAndTheFlagThatAreWrong) {
+  EXPECT_NE(refusal({"bogus"}).find("there is no verb 'bogus'"), std::string::npos);
+  EXPECT_NE(refusal({"help", "bogus"}).find("there is no verb 'bogus'"), std::string::npos);
+  EXPECT_NE(refusal({"run", "-m", kModel, "-p", "x", "--temp", "-1"}).find("--temp"), std::string::npos);
+  EXPECT_NE(refusal({"run", "-m", kModel, "-p", "x", "--top-p", "2"}).find("--top-p"), std::string::npos);
+  EXPECT_NE(refusal({"run", "-m", kModel, "-p", "x", "--min-p", "2"}).find("--min-p"), std::string::npos);
+  EXPECT_NE(refusal({"run", "-p", "x"}).find("kvasir run --help"), std::string::npos);
+}
+
+TEST(Program, HelpIsAlsoAVerb) {
+  EXPECT_EQ(run_program(kProgram, {"help"}).out, run_program(kProgram, {"--help"}).out);
+  const ProgramRun run = run_program(kProgram, {"help", "run"});
+  EXPECT_EQ(run.status, 0);
+  EXPECT_NE(run.out.find("--seed"), std::string::npos) << run.out;
 }
 
 TEST(Program, AModelThatCannotBeReadIsOneSentence) {

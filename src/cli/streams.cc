@@ -1,0 +1,59 @@
+#include "cli/streams.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+#include <system_error>
+
+#include "base/file.h"
+#include "base/utf8.h"
+#include "cli/interrupt.h"
+
+namespace kvasir::cli {
+namespace {
+
+// Writes until all is written; answers 0, the errno of what failed, or EINTR where the user interrupted.
+int write_all(int descriptor, std::string_view bytes) noexcept {
+  while (!bytes.empty()) {
+    const ssize_t put = ::write(descriptor, bytes.data(), bytes.size());
+    if (put < 0 && errno == EINTR && !interrupted()) continue;
+    if (put < 0) return errno;
+    bytes.remove_prefix(static_cast<std::size_t>(put));
+  }
+  return 0;
+}
+
+}  // namespace
+
+void hold_streams() noexcept {
+  for (int descriptor = STDIN_FILENO; descriptor <= STDERR_FILENO; ++descriptor) {
+    if (::fcntl(descriptor, F_GETFD) >= 0 || errno != EBADF) continue;
+    // The wrong way round, so that using it fails as using a closed one does. It gets the lowest free number,
+    // which is this one.
+    (void)::open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+  }
+}
+
+Result<std::vector<std::byte>> read_input(std::uint64_t limit) {
+  return base::read_descriptor(STDIN_FILENO, limit, interrupted);
+}
+
+Status print(std::string_view bytes) {
+  const int code = write_all(STDOUT_FILENO, bytes);
+  if (code == 0) return {};
+  if (code == EINTR) return fail(Outcome::kCancelled, "interrupted");
+  return fail(Outcome::kIo,
+              "cannot write to standard output: " + std::error_code(code, std::generic_category()).message());
+}
+
+void show(std::string_view text) noexcept {
+  (void)write_all(STDERR_FILENO, text);
+}
+
+void say(std::string_view sentence) {
+  show(base::printable(sentence, sentence.size()) + "\n");
+}
+
+}  // namespace kvasir::cli
