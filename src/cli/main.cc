@@ -68,13 +68,13 @@ int run_program(int argc, char** argv) {
   add_run(program, action);
   add_synth(program, action);
   add_tokenize(program, action);
+  program.require_subcommand(1);
   const std::string verb = argc > 1 ? argv[1] : "";
   if (verb.empty()) return refuse_verb("a verb is missing");
   if (verb == "help") return help(program, argc > 2 ? argv[2] : "");
   if (verb[0] != '-' && find_verb(program, verb) == nullptr) {
     return refuse_verb("there is no verb '" + verb + "'");
   }
-  program.require_subcommand(1);
   try {
     program.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

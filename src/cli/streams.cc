@@ -18,9 +18,10 @@ namespace {
 int write_all(int descriptor, std::string_view bytes) noexcept {
   while (!bytes.empty()) {
     const ssize_t put = ::write(descriptor, bytes.data(), bytes.size());
-    if (put < 0 && errno == EINTR && !interrupted()) continue;
-    if (put < 0) return errno;
-    bytes.remove_prefix(static_cast<std::size_t>(put));
+    if (put < 0 && errno != EINTR) return errno;
+    if (put > 0) bytes.remove_prefix(static_cast<std::size_t>(put));
+    // A signal that comes while a part was taken already shows as a short write alone.
+    if (!bytes.empty() && interrupted()) return EINTR;
   }
   return 0;
 }
