@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <random>
+#include <ranges>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -117,9 +118,9 @@ const RealArena::CellRows& RealArena::expected(std::size_t group, std::uint32_t 
   const kv::LayerGeometry& geometry = geometry_[group];
   const Rows fresh = rows_of(geometry, seed);
   kv::TwinCell cell = kv::encode_cell(geometry, types_, fresh.keys, fresh.values);
-  for (auto distance = distances.rbegin(); distance != distances.rend(); ++distance) {
+  for (const std::int64_t distance : distances | std::views::reverse) {
     for (kv::Bytes& head : cell.keys) {
-      head = kv::turned(types_.keys, head, geometry.key_dims, rotary_, pairing_, *distance);
+      head = kv::turned(types_.keys, head, geometry.key_dims, rotary_, pairing_, distance);
     }
   }
   rows = cell.bytes();

@@ -162,7 +162,7 @@ class StoreRun {
                const std::vector<std::vector<StateWrite>>& states);
   void keep_checkpoint(TwinConversation& conversation, std::uint64_t ordinal, const Shape& computed,
                        const std::vector<std::vector<StateWrite>>& states);
-  [[nodiscard]] Shape computed_by(std::size_t line) const;
+  [[nodiscard]] Shape computed_by(std::size_t index) const;
   // Edits.
   void begin_edit();
   void begin_impossible_edit();

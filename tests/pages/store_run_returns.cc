@@ -2,6 +2,7 @@
 // outputs.
 
 #include <algorithm>
+#include <ranges>
 #include <utility>
 
 #include "store_run.h"
@@ -93,8 +94,9 @@ std::optional<StoreRun::Shape> StoreRun::shape_of_beginning(std::span<const Twin
       case GroupKind::kWindow: {
         // Backwards as far as there are cells, no more than are kept.
         std::vector<CellAt> backwards;
-        for (std::size_t i = blocks.size(); i-- > 0 && !blocks[i]->cells[group].empty();) {
-          backwards.insert(backwards.end(), blocks[i]->cells[group].rbegin(), blocks[i]->cells[group].rend());
+        for (const TwinBlock* block : blocks | std::views::reverse) {
+          if (block->cells[group].empty()) break;
+          backwards.insert(backwards.end(), block->cells[group].rbegin(), block->cells[group].rend());
         }
         if (backwards.size() > kept_behind(group)) backwards.resize(kept_behind(group));
         if (backwards.size() < std::min(end, spec_.groups[group].width)) return std::nullopt;
