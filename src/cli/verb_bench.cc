@@ -284,9 +284,10 @@ void add_bench(CLI::App& program, Action& action) {
       program.add_subcommand("bench", "Measure prompts, generation and the cache's own operations");
   add_model_flags(*verb, options->model);
   constexpr std::uint64_t kMost = std::uint64_t{1} << 24;
-  CLI::Option* prompt = verb->add_option("--pp", options->prompt, "Tokens of the prompt")
-                            ->check(whole_number(1, kMost))
-                            ->capture_default_str();
+  CLI::Option* prompt =
+      verb->add_option("--pp", options->prompt, "Tokens of the prompt; a file of --tokens has its own number")
+          ->check(whole_number(1, kMost))
+          ->capture_default_str();
   CLI::Option* generate =
       verb->add_option("--tg", options->generate, "Tokens to generate in each conversation")
           ->check(whole_number(1, kMost))
@@ -302,8 +303,7 @@ void add_bench(CLI::App& program, Action& action) {
                            ->capture_default_str();
   CLI::Option* tokens = verb->add_option("--tokens", options->tokens,
                                          "A file of token ids to prompt with in place of random ones, or - "
-                                         "for standard input")
-                            ->excludes(prompt);
+                                         "for standard input");
   CLI::Option* parallel =
       verb->add_option("--parallel", options->parallel,
                        "The crowded cache: so many requests at a time, with one shared beginning")

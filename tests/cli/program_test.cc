@@ -147,11 +147,12 @@ TEST(Program, NumbersAreNeitherClampedNorWrapped) {
 }
 
 TEST(Program, AFlagThatWouldBeIgnoredIsWrongUsage) {
-  const std::vector<std::vector<std::string>> flags = {
-      {"--tokens", kTokens, "--pp", "3"},      {"--parallel", "2", "--pp", "3"},
-      {"--parallel", "2", "--tg", "3"},        {"--parallel", "2", "--batch", "3"},
-      {"--parallel", "2", "--depth", "3"},     {"--requests", "3"},
-      {"--parallel", "2", "--tokens", kTokens}};
+  const std::vector<std::vector<std::string>> flags = {{"--parallel", "2", "--pp", "3"},
+                                                       {"--parallel", "2", "--tg", "3"},
+                                                       {"--parallel", "2", "--batch", "3"},
+                                                       {"--parallel", "2", "--depth", "3"},
+                                                       {"--requests", "3"},
+                                                       {"--parallel", "2", "--tokens", kTokens}};
   for (const std::vector<std::string>& pair : flags) {
     std::vector<std::string> arguments = {"bench", "-m", kModel};
     arguments.insert(arguments.end(), pair.begin(), pair.end());
