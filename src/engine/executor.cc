@@ -97,19 +97,28 @@ void Executor::post_close(std::unique_ptr<PostedClose> node) noexcept {
 
 // Until the conversation is no part of the open step, where a worker will end that.
 Status Executor::leave_step(Lock& held, ConversationId id) {
-  while (true) {
+  bool waited = false;
+  const auto is_over = [&]() -> Result<bool> {
     KVASIR_TRY(check_open());
     KVASIR_ASSIGN(const Conversation* const conversation, engine_->look(id));
-    if (!conversation->in_step || !worker_runs_ || steps_here()) return {};
-    // With every step of it there is a next one.
-    if (conversation->drawer != nullptr) return {};
+    // One that generates has a next step with every step.
+    return !conversation->in_step || !worker_runs_ || steps_here() || conversation->drawer != nullptr;
+  };
+  Result<bool> over = is_over();
+  while (over && !*over) {
     // The worker begins no step before this one has been let in.
-    ++edits_waiting_;
+    if (!std::exchange(waited, true)) ++edits_waiting_;
     change_.wait(held);
+    close_posted();
+    over = is_over();
+  }
+  // Once, and not at each look: two that wait would wake each other for ever.
+  if (waited) {
     --edits_waiting_;
     change_.notify_all();
-    close_posted();
   }
+  if (!over) return fail(over.error());
+  return {};
 }
 
 Status Executor::edit(ConversationId id, const std::function<Status(Engine&)>& call, Keys keys) {
