@@ -37,10 +37,7 @@ bool Engine::runs(const Conversation& conversation) const noexcept {
 
 std::uint64_t Engine::need_of(const Conversation& conversation) const noexcept {
   std::uint64_t ahead = conversation.drawer != nullptr ? conversation.drawer->tokens_ahead() : 0;
-  // It cannot get longer than that.
-  const std::uint64_t longest = std::min({options_.context, conversation.settings.max_length, capacity_});
-  const std::uint64_t length = conversation.tokens.size() + conversation.queue.size();
-  ahead = std::min(ahead, longest - std::min(longest, length));
+  ahead = std::min(ahead, room_of(conversation));
   // Those in an open step have their cells.
   return std::max(conversation.reserved, conversation.queue.size() + ahead) -
          std::min(conversation.step_tokens, conversation.queue.size());

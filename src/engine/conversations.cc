@@ -209,10 +209,8 @@ Status Engine::generate(ConversationId id, std::shared_ptr<Drawer> drawer) {
     if (conversation->last_logits == nullptr)
       return fail(Outcome::kNeedsPrompt, "there are no logits to go on from; prompt or refresh first");
     reserve_more(conversation->queue, {{&kEmbedded, 1}, {}});
-    const std::uint64_t length = conversation->tokens.size();
-    const std::uint64_t limit = std::min({options_.context, conversation->settings.max_length, capacity_});
     KVASIR_ASSIGN(const Draw draw, drawer->draw(*conversation->last_logits, conversation->settings.seed,
-                                                conversation->accepted, limit - std::min(limit, length)));
+                                                conversation->accepted, room_of(*conversation)));
     drawer->publish();
     if (draw.token) {
       append(conversation->queue, {{&*draw.token, 1}, {}}, LogitsWanted::kLast);
