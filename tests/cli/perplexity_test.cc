@@ -17,7 +17,7 @@ using test::ProgramRun;
 
 const std::string kProgram = KVASIR_PROGRAM;
 
-ProgramRun perplexity_of(test::GgufDraft draft) {
+ProgramRun perplexity_of(const test::GgufDraft& draft) {
   const std::string path = test::scratch_directory() + "/model.gguf";
   draft.write(path);
   return test::run_program(kProgram, {"perplexity", "-m", path, "-f", "-", "--window", "8"},

@@ -1,6 +1,7 @@
 // The program's three streams, as its users lack, fill and block them.
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/ioctl.h>
@@ -62,11 +63,11 @@ TEST(Streams, AClosedStandardInputOrOutputIsAnErrorOfItsOwn) {
 
 TEST(Streams, MessagesThatCannotBeWrittenDoNotChangeHowAVerbEnds) {
   const std::string folder = test::scratch_directory() + "/";
-  for (const std::string& verb : std::vector<std::string>{
-           "run -m $M -p hello -n 3 --temp 0",
-           "logits -m $M --tokens '" + kTokens + "' --out " + folder + "l",
-           "synth llama-tiny " + folder + "s", "quantize " + folder + "s " + folder + "q F16",
-           "bench -m $M --pp 3 --tg 1"}) {
+  for (const std::string& verb :
+       std::vector<std::string>{"run -m $M -p hello -n 3 --temp 0",
+                                fmt::format("logits -m $M --tokens '{}' --out {}l", kTokens, folder),
+                                fmt::format("synth llama-tiny {}s", folder),
+                                fmt::format("quantize {0}s {0}q F16", folder), "bench -m $M --pp 3 --tg 1"}) {
     EXPECT_EQ(shell("$K " + verb + " 2>/dev/full").status, 0) << verb;
     EXPECT_EQ(shell("$K " + verb + " 2>&-").status, 0) << verb;
   }
