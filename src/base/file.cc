@@ -1,5 +1,6 @@
 #include "base/file.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -171,16 +172,27 @@ class SystemReplacingFile final : public ReplacingFile {
 class SystemFiles final : public FileSystem {
  public:
   [[nodiscard]] Result<std::unique_ptr<ReadFile>> open_read(const std::string& path) override {
-    // Without O_NONBLOCK a named pipe would wait for a writer before its kind could be seen.
-    Descriptor fd = open_file(path, O_RDONLY | O_NONBLOCK);
-    if (fd.get() < 0) return system_error("cannot open", path, errno);
-    struct stat info{};
-    if (::fstat(fd.get(), &info) != 0) return system_error("cannot open", path, errno);
-    if (!S_ISREG(info.st_mode))
-      return fail(Outcome::kInvalidArgument, "'" + path + "' is not a regular file");
-    return std::make_unique<SystemReadFile>(std::move(fd), static_cast<std::uint64_t>(info.st_size), path);
+    return open(path, 0);
   }
 
+  [[nodiscard]] Result<std::unique_ptr<ReadFile>> open_here(const std::string& path) override {
+    return open(path, O_NOFOLLOW);
+  }
+
+  [[nodiscard]] Result<std::vector<std::string>> list(const std::string& directory) override {
+    const std::unique_ptr<DIR, CloseDirectory> entries(::opendir(directory.c_str()));
+    if (entries == nullptr && errno == ENOTDIR)
+      return fail(Outcome::kInvalidArgument, "'" + directory + "' is not a directory");
+    if (entries == nullptr) return system_error("cannot list", directory, errno);
+    std::vector<std::string> names;
+    errno = 0;
+    while (const dirent* const entry = ::readdir(entries.get())) {
+      const std::string name = entry->d_name;
+      if (name != "." && name != "..") names.push_back(name);
+    }
+    if (errno != 0) return system_error("cannot list", directory, errno);
+    return names;
+  }
   [[nodiscard]] Result<std::unique_ptr<ReplacingFile>> replace(const std::string& path) override {
     static std::atomic<unsigned> counter = 0;
     for (int attempt = 0; attempt < 100; ++attempt) {
@@ -199,9 +211,32 @@ class SystemFiles final : public FileSystem {
     return ::lstat(path.c_str(), &info) == 0;
   }
 
+  [[nodiscard]] bool is_link(const std::string& path) override {
+    struct stat info{};
+    return ::lstat(path.c_str(), &info) == 0 && S_ISLNK(info.st_mode);
+  }
+
   [[nodiscard]] Status remove(const std::string& path) override {
     if (::unlink(path.c_str()) != 0) return system_error("cannot remove", path, errno);
     return {};
+  }
+
+ private:
+  struct CloseDirectory {
+    void operator()(DIR* entries) const noexcept { ::closedir(entries); }
+  };
+
+  [[nodiscard]] static Result<std::unique_ptr<ReadFile>> open(const std::string& path, int flags) {
+    // Without O_NONBLOCK a named pipe would wait for a writer before its kind could be seen.
+    Descriptor fd = open_file(path, O_RDONLY | O_NONBLOCK | flags);
+    if (fd.get() < 0 && errno == ELOOP && flags != 0)
+      return fail(Outcome::kInvalidArgument, "'" + path + "' is a symbolic link");
+    if (fd.get() < 0) return system_error("cannot open", path, errno);
+    struct stat info{};
+    if (::fstat(fd.get(), &info) != 0) return system_error("cannot open", path, errno);
+    if (!S_ISREG(info.st_mode))
+      return fail(Outcome::kInvalidArgument, "'" + path + "' is not a regular file");
+    return std::make_unique<SystemReadFile>(std::move(fd), static_cast<std::uint64_t>(info.st_size), path);
   }
 };
 

@@ -54,11 +54,19 @@ class FileSystem {
   // kNotFound, or kIo; a directory or other special file is kInvalidArgument.
   [[nodiscard]] virtual Result<std::unique_ptr<ReadFile>> open_read(const std::string& path) = 0;
 
+  // The same, but for a symbolic link, wherever it leads: kInvalidArgument.
+  [[nodiscard]] virtual Result<std::unique_ptr<ReadFile>> open_here(const std::string& path) = 0;
+
+  // The names in a directory, in no order: of its files, links and directories alike. kNotFound, kIo;
+  // kInvalidArgument for what is no directory.
+  [[nodiscard]] virtual Result<std::vector<std::string>> list(const std::string& directory) = 0;
+
   // Starts replacing (or creating) `path`. kNotFound where its directory does not exist, else kIo.
   [[nodiscard]] virtual Result<std::unique_ptr<ReplacingFile>> replace(const std::string& path) = 0;
 
-  // Whether a file of any kind has this name.
+  // Whether a file of any kind has this name; whether that is a symbolic link.
   [[nodiscard]] virtual bool exists(const std::string& path) = 0;
+  [[nodiscard]] virtual bool is_link(const std::string& path) = 0;
 
   // kNotFound or kIo.
   [[nodiscard]] virtual Status remove(const std::string& path) = 0;

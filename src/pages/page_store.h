@@ -23,8 +23,9 @@
 //   S1  Free frames and the frames of used pages are all frames, each once.
 //   S2  A table's spans are in order of ordinals and cover [start, length) without a gap: the start is 0 in a
 //       full group and the release line in a window group, the length the same in all of them.
-//   S3  A cell's firm holders are the tables whose spans contain it and the open tickets that reserved it;
-//       its soft holders are the blocks of the index, the checkpoints, and an open compaction that copies it.
+//   S3  A cell's firm holders are the tables whose spans contain it, the snapshots that do, and the open
+//       tickets that reserved it; its soft holders are the blocks of the index, the checkpoints, and an open
+//       compaction that copies it.
 //   S4  A ticket's cells belong to it alone until commit.
 //   S5  commit() and the end of a ticket allocate nothing and cannot fail.
 //   S6  What is promised fits: frames for all promised cells are free or evictable.
@@ -45,8 +46,11 @@
 #include "pages/checkpoints.h"
 #include "pages/encode.h"
 #include "pages/group_cells.h"
+#include "pages/layout.h"
 #include "pages/page_table.h"
 #include "pages/prefix_index.h"
+#include "pages/restore.h"
+#include "pages/snapshot.h"
 #include "pages/ticket.h"
 #include "pages/types.h"
 
@@ -116,6 +120,19 @@ class PageStore {
   // what there was. kWrongState while the conversation has tokens, which were computed from what there was;
   // kUnsupported without such a group; else as begin().
   [[nodiscard]] Result<EncodeTicket> begin_encode(TableId id, std::uint64_t count);
+
+  // What conversations hold at this moment, described and held until the snapshot ends; also while tickets
+  // are open for them: they are what is committed. kNoSpace where what is promised counts on cells that the
+  // snapshot would keep; kOutOfMemory; with nothing changed.
+  [[nodiscard]] Result<std::unique_ptr<Snapshot>> snapshot(std::span<const TableId> ids);
+
+  // Reserves all that the conversations of a layout hold, in the order of `into`: tables that are open and
+  // hold nothing. What several of them hold is reserved once. Checkpoints beyond what this store keeps, and
+  // those for which there is no room, are left out, the least recently used first. kCorrupt for a layout that
+  // check_layout() refuses; kInvalidArgument for another number of tables, or one that is not open or named
+  // twice; kWrongState for one that holds something or has something promised; kBusy, kNoSpace and
+  // kOutOfMemory as begin(). On error nothing has changed but what the index and checkpoints hold.
+  [[nodiscard]] Result<RestoreTicket> begin_restore(const Layout& layout, std::span<const TableId> into);
 
   // Ends a conversation at `length` tokens, of those it has and those it is behind by. Where all that the
   // next token needs is still held, nothing more happens; else the nearest checkpoint before is restored, the
@@ -224,6 +241,8 @@ class PageStore {
   friend class Ticket;
   friend class EditTicket;
   friend class EncodeTicket;
+  friend class RestoreTicket;
+  friend class Snapshot;
   friend class Compaction;
 
   static constexpr std::uint64_t kAllClean = UINT64_MAX;
@@ -343,6 +362,17 @@ class PageStore {
   void give_frames_back(std::size_t group, PageId page) noexcept;
   void release_passed(Table& table) noexcept;
 
+  // Layouts (snapshot.cc, restore.cc).
+  struct Wanted;
+  [[nodiscard]] Layout describe(std::span<const TableId> ids, std::vector<PageTable>& cells) const;
+  [[nodiscard]] Status check_targets(const Layout& layout, std::span<const TableId> into) const;
+  [[nodiscard]] Wanted wanted_of(const Layout& layout, std::size_t without) const;
+  [[nodiscard]] Result<Wanted> admit_restore(const Layout& layout) const;
+  void take_wanted(std::size_t group, const Layout& layout, const Wanted& wanted, std::vector<Run>& places,
+                   std::uint64_t& fresh_pages);
+  void prepare_return(RestoreTicket& ticket, const Layout& layout, const Wanted& wanted,
+                      std::span<const TableId> into);
+
   // Rewinds (rewind.cc).
   struct Return;
   [[nodiscard]] bool still_seen(std::size_t group, std::uint64_t length, std::uint64_t floor,
@@ -364,12 +394,13 @@ class PageStore {
   void plan_divide(EditTicket& ticket, std::uint32_t group, const EditOperation& operation,
                    std::uint64_t& fresh_pages);
 
-  // Every list of spans that names cells of a group: tables, index blocks and checkpoints.
+  // Every list of spans that names cells of a group: tables, snapshots, index blocks and checkpoints.
   template <class Visit>
   void visit_holders(std::size_t group, const Visit& visit) {
     for (Table& table : tables_) {
       if (table.open) visit(table.cells[group]);
     }
+    for (Snapshot* const snapshot : snapshots_) visit(snapshot->cells_[group]);
     for (const PrefixIndex::BlockId block : index_.blocks()) visit(index_.cells(block)[group]);
     checkpoints_.visit([&](CheckpointId, Checkpoint& checkpoint) { visit(checkpoint.cells[group]); });
   }
@@ -385,6 +416,7 @@ class PageStore {
   std::vector<FrameId> free_frames_;  // a stack
   std::vector<Table> tables_;
   std::vector<TableId> closed_;  // ids to use again
+  std::vector<Snapshot*> snapshots_;
   PrefixIndex index_;
   Checkpoints checkpoints_;
   std::uint64_t checkpoints_evicted_ = 0;

@@ -149,6 +149,7 @@ Status PageStore::check_holders(std::size_t group) const {
     KVASIR_TRY(check_table(table, group));
     count_cells(table.cells[group], page_cells, firm);
   }
+  for (const Snapshot* const snapshot : snapshots_) count_cells(snapshot->cells_[group], page_cells, firm);
   for (const PrefixIndex::BlockId block : index_.blocks()) {
     const PageTable& cells = index_.cells(block)[group];
     const bool may_lack = kind(group) != GroupKind::kFull;

@@ -1,5 +1,6 @@
 #include "fake_arena.h"
 
+#include <cstring>
 #include <utility>
 
 #include "random.h"
@@ -83,6 +84,20 @@ void FakeArena::poison_free_cells() {
     }
   }
   values_.swap(kept);
+}
+
+std::vector<std::byte> FakeArena::save_cell(std::size_t group, CellAt at) const {
+  std::vector<std::uint64_t> numbers;
+  append_cell(group, at, numbers);
+  const auto bytes = std::as_bytes(std::span(numbers));
+  return {bytes.begin(), bytes.end()};
+}
+
+void FakeArena::load_cell(std::size_t group, CellAt at, std::span<const std::byte> bytes) {
+  for (std::uint32_t layer = 0; layer < store_->group(group).layers(); ++layer) {
+    std::memcpy(&value(group, at, layer), bytes.data() + layer * sizeof(std::uint64_t),
+                sizeof(std::uint64_t));
+  }
 }
 
 void FakeArena::append_cell(std::size_t group, CellAt at, std::vector<std::uint64_t>& out) const {

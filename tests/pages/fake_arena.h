@@ -2,7 +2,9 @@
 // storage position, as a rotated key does on its angle, so that a rotation by a turn can be foretold.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -41,6 +43,10 @@ class CellBytes {
   // The bytes of a cell, or what stands for them, layer after layer.
   virtual void append_cell(std::size_t group, CellAt at, std::vector<std::uint64_t>& out) const = 0;
 
+  // The bytes of a cell in every layer, to be kept elsewhere, and back.
+  [[nodiscard]] virtual std::vector<std::byte> save_cell(std::size_t group, CellAt at) const = 0;
+  virtual void load_cell(std::size_t group, CellAt at, std::span<const std::byte> bytes) = 0;
+
   [[nodiscard]] virtual std::string name() const = 0;
 };
 
@@ -57,6 +63,8 @@ class FakeArena : public CellBytes {
                            std::uint32_t turns) const override;
   void poison_free_cells() override;
   void append_cell(std::size_t group, CellAt at, std::vector<std::uint64_t>& out) const override;
+  [[nodiscard]] std::vector<std::byte> save_cell(std::size_t group, CellAt at) const override;
+  void load_cell(std::size_t group, CellAt at, std::span<const std::byte> bytes) override;
   [[nodiscard]] std::string name() const override { return "numbers"; }
 
  private:

@@ -168,4 +168,21 @@ void RealArena::append_cell(std::size_t group, CellAt at, std::vector<std::uint6
   }
 }
 
+std::vector<std::byte> RealArena::save_cell(std::size_t group, CellAt at) const {
+  if (is_state(group)) return states_.save_cell(group, at);
+  CellRows rows;
+  for (std::uint32_t layer = 0; layer < store_->group(group).layers(); ++layer) {
+    arena_.append_cell(geometry_[group], store_->frame(group, at.page, layer), at.cell, rows);
+  }
+  return rows;
+}
+
+void RealArena::load_cell(std::size_t group, CellAt at, std::span<const std::byte> bytes) {
+  if (is_state(group)) return states_.load_cell(group, at, bytes);
+  const std::size_t size = arena_.cell_bytes(geometry_[group]);
+  for (std::uint32_t layer = 0; layer < store_->group(group).layers(); ++layer) {
+    arena_.import_cells(geometry_[group], place(group, at, layer), 1, bytes.subspan(layer * size, size));
+  }
+}
+
 }  // namespace kvasir::pages::test

@@ -28,6 +28,8 @@ class RealArena : public CellBytes {
                            std::uint32_t turns) const override;
   void poison_free_cells() override;
   void append_cell(std::size_t group, CellAt at, std::vector<std::uint64_t>& out) const override;
+  [[nodiscard]] std::vector<std::byte> save_cell(std::size_t group, CellAt at) const override;
+  void load_cell(std::size_t group, CellAt at, std::span<const std::byte> bytes) override;
   [[nodiscard]] std::string name() const override;
 
  private:

@@ -10,7 +10,7 @@ namespace kvasir::pages::test {
 namespace {
 
 constexpr std::uint64_t kSeeds[] = {1, 2, 3, 4, 5, 6, 7};
-constexpr std::uint64_t kOperationsPerSeed = 25'000;
+constexpr std::uint64_t kOperationsPerSeed = 36'000;
 constexpr std::uint64_t kSeedsOfRealBytes[] = {101, 102};
 constexpr std::uint64_t kOperationsOfRealBytes = 10'000;
 constexpr std::uint64_t kLeastOfEachState = 1'000;

@@ -88,7 +88,10 @@ std::string_view name_of(HardState state) {
                                                                        "encoder's output replaced",
                                                                        "refused as busy",
                                                                        "refused as behind",
-                                                                       "refused as unable to move"};
+                                                                       "refused as unable to move",
+                                                                       "restored",
+                                                                       "restored with shared cells",
+                                                                       "restore aborted"};
   return kNames[static_cast<std::size_t>(state)];
 }
 
@@ -149,6 +152,8 @@ void StoreRun::end() {
   if (edit_) abort_edit();
   encode_.reset();
   compaction_.reset();
+  snapshot_.reset();
+  if (restore_) end_restore();
   while (!conversations_.empty()) {
     require(store_->close(conversations_.back()->id) == Outcome::kDone, "close() is refused");
     conversations_.pop_back();
@@ -246,6 +251,14 @@ Recount StoreRun::recount() const {
       }
     }
   }
+  for (std::size_t group = 0; group < store_->group_count(); ++group) {
+    if (snapshot_) {
+      for (const CellAt& at : snapshot_->cells[group]) counted.add(group, at, Holder::kFirm);
+    }
+    if (restore_) {
+      for (const Run& run : restore_->ticket.places(group)) counted.add(group, run, Holder::kFirm);
+    }
+  }
   if (edit_) {
     for (const RotateCells& job : edit_->ticket.jobs()) {
       counted.add(job.cells.group, Run{job.cells.to.page, job.cells.to.cell, job.cells.count}, Holder::kFirm);
@@ -337,7 +350,7 @@ void StoreRun::notice_destruction() {
 }
 
 void StoreRun::check_all() {
-  if (!ticket_ && !edit_ && !encode_) {
+  if (!ticket_ && !edit_ && !encode_ && !restore_) {
     const Status status = store_->check();
     require(status.has_value(), status ? "" : status.error().message());
   }
@@ -401,7 +414,7 @@ void StoreRun::check_kinds(const TwinConversation& conversation) const {
         for (const Run& run : runs) {
           for (std::uint32_t i = 0; i < run.count; ++i, ++cell) {
             require(arena_->holds(group, {run.page, run.cell + i},
-                                  encoded_contents(conversation.encoded, cell), 0),
+                                  encoded_contents(conversation.encoder, cell), 0),
                     "the encoder's output of " + name + " differs");
           }
         }

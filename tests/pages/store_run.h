@@ -3,12 +3,15 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "fake_arena.h"
@@ -53,6 +56,9 @@ enum class HardState : std::uint8_t {
   kRefusedBusy,                // a call for a conversation in an open ticket
   kRefusedBehind,              // a call that must wait until a conversation has caught up
   kRefusedMove,                // positions or tokens that cannot move
+  kRestored,                   // conversations come back from a layout
+  kRestoredShared,             // of which several hold the same cells
+  kRestoreAborted,             // or do not, after all was reserved
   kCount
 };
 inline constexpr std::size_t kHardStates = static_cast<std::size_t>(HardState::kCount);
@@ -118,6 +124,26 @@ class StoreRun {
     EncodeTicket ticket;
     TwinConversation* conversation = nullptr;
     std::uint64_t count = 0;
+    std::uint64_t encoder = 0;  // what its cells are made of
+  };
+  // Conversations kept elsewhere: their layout, twins, and bytes by the layout's numbers.
+  struct Kept {
+    Layout layout;
+    std::vector<TwinConversation> twins;
+    std::vector<std::vector<std::vector<std::byte>>> bytes;  // [group][number]
+  };
+  struct OpenSnapshot {
+    std::unique_ptr<Snapshot> snapshot;
+    std::vector<std::vector<CellAt>> cells;  // [group]
+    Kept kept;
+  };
+  struct OpenRestore {
+    RestoreTicket ticket;
+    Kept kept;
+    std::vector<TableId> into;
+    std::size_t without = 0;  // checkpoints
+    bool as_loaded = false;
+    std::map<std::pair<std::size_t, std::uint64_t>, CellAt> places;  // [group, number]
   };
   struct OpenCompaction {
     std::unique_ptr<Compaction> compaction;
@@ -185,7 +211,20 @@ class StoreRun {
   [[nodiscard]] std::optional<Shape> shape_of_beginning(std::span<const TwinBlock* const> blocks) const;
   void follow_evictions();
   void follow_checkpoints();
+  // Layouts.
+  void take_snapshot();
+  [[nodiscard]] const TwinConversation* relative_of(const TwinConversation& of,
+                                                    const std::vector<const TwinConversation*>& but) const;
+  [[nodiscard]] OpenSnapshot foresee_snapshot(const std::vector<const TwinConversation*>& who) const;
+  void check_described(const OpenSnapshot& mine) const;
+  void end_snapshot();
+  [[nodiscard]] std::vector<std::set<std::uint64_t>> wanted_numbers(const Kept& kept,
+                                                                    std::size_t without) const;
+  void restore();
+  void end_restore();
   // Compaction.
+  template <class Job>
+  void follow_holders(std::uint32_t group, const Job& job);
   void begin_compaction();
   void end_compaction();
   void notice_destruction();
@@ -244,6 +283,9 @@ class StoreRun {
   std::optional<OpenEdit> edit_;
   std::optional<OpenEncode> encode_;
   std::optional<OpenCompaction> compaction_;
+  std::optional<OpenSnapshot> snapshot_;
+  std::optional<OpenRestore> restore_;
+  std::optional<Kept> kept_;
   std::size_t most_conversations_ = 1;
   std::uint64_t steps_ = 0;
   std::string geometry_;

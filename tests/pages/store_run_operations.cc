@@ -23,6 +23,8 @@ void StoreRun::try_operation() {
   if (has(GroupKind::kRecurrent) && random_.percent(8)) return speculate();
   if (!only_full() && random_.percent(12)) return press();
   if (has(GroupKind::kCross) && random_.percent(20)) return begin_encode();
+  if ((snapshot_ || restore_) && random_.percent(25)) return snapshot_ ? end_snapshot() : end_restore();
+  if (random_.percent(6)) return random_.percent(40) ? take_snapshot() : restore();
   const std::uint64_t what = random_.below(1000);
   if (what < 20) return open_conversation();
   if (what < 46) return close_conversation();
@@ -133,6 +135,20 @@ void StoreRun::promise() {
   conversation->promised = all;
 }
 
+// Checkpoints and an open snapshot follow the cells that they hold.
+template <class Job>
+void StoreRun::follow_holders(std::uint32_t group, const Job& job) {
+  std::vector<TwinCheckpoint*> seen;
+  for (const auto& one : conversations_) {
+    for (const auto& checkpoint : one->checkpoints) {
+      if (std::ranges::find(seen, checkpoint.get()) != seen.end()) continue;
+      seen.push_back(checkpoint.get());
+      follow(checkpoint->cells[group], job);
+    }
+  }
+  if (snapshot_) follow(snapshot_->cells[group], job);
+}
+
 void StoreRun::swap_cells() {
   const TwinConversation* const conversation = any_conversation();
   if (conversation == nullptr) return;
@@ -144,7 +160,7 @@ void StoreRun::swap_cells() {
   Outcome outcome = Outcome::kDone;
   if (std::max(a, b) >= length) {
     outcome = Outcome::kInvalidArgument;
-  } else if (ticket_ || edit_ || encode_) {
+  } else if (ticket_ || edit_ || encode_ || restore_) {
     outcome = Outcome::kBusy;
     count(HardState::kRefusedBusy);
   } else if (!conversation->owed.empty()) {
@@ -163,14 +179,7 @@ void StoreRun::swap_cells() {
   for (const SwapCells& swap : *swaps) {
     arena_->perform(swap);
     index_.swapped(swap);
-    std::vector<TwinCheckpoint*> seen;
-    for (const auto& one : conversations_) {
-      for (const auto& checkpoint : one->checkpoints) {
-        if (std::ranges::find(seen, checkpoint.get()) != seen.end()) continue;
-        seen.push_back(checkpoint.get());
-        follow(checkpoint->cells[swap.group], swap);
-      }
-    }
+    follow_holders(swap.group, swap);
   }
 }
 
@@ -217,14 +226,7 @@ void StoreRun::end_compaction() {
   if (moved) {
     for (const CopyCells& copy : compaction_->copies) {
       index_.copied(copy);
-      std::vector<TwinCheckpoint*> seen;
-      for (const auto& one : conversations_) {
-        for (const auto& checkpoint : one->checkpoints) {
-          if (std::ranges::find(seen, checkpoint.get()) != seen.end()) continue;
-          seen.push_back(checkpoint.get());
-          follow(checkpoint->cells[copy.group], copy);
-        }
-      }
+      follow_holders(copy.group, copy);
     }
   } else {
     require(moved.error().code() == Outcome::kWrongState && (ticket_ || promised() > 0),

@@ -310,12 +310,12 @@ void StoreRun::begin_encode() {
   require(ticket.has_value() == (outcome == Outcome::kDone), "begin_encode() and the rule differ");
   if (outcome == Outcome::kNoSpace) require_shortage(ticket.error(), counted, need, promises);
   if (!ticket) return require_failure(ticket.error(), outcome, before);
-  encode_.emplace(std::move(*ticket), conversation, cells);
+  encode_.emplace(std::move(*ticket), conversation, cells, encodes_ + 1);
   for (std::size_t group = 0; group < spec_.groups.size(); ++group) {
     std::uint64_t cell = 0;
     for (const Run& run : encode_->ticket.new_runs(group)) {
       for (std::uint32_t i = 0; i < run.count; ++i, ++cell) {
-        arena_->write(group, {run.page, run.cell + i}, encoded_contents(encodes_ + 1, cell));
+        arena_->write(group, {run.page, run.cell + i}, encoded_contents(encode_->encoder, cell));
       }
     }
     require(cell == need[group], "an encoder's output has another number of cells");
@@ -329,6 +329,7 @@ void StoreRun::end_encode() {
   if (random_.percent(85)) {
     if (conversation.encoded != 0) count(HardState::kCrossReplaced);
     conversation.encoded = ++encodes_;
+    conversation.encoder = encode_->encoder;
     conversation.encoded_cells = encode_->count;
     encode_->ticket.commit();
   } else {

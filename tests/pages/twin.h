@@ -60,6 +60,7 @@ struct TwinConversation {
   std::vector<std::uint64_t> starts;  // [group]: ordinals from which on cells are held
   std::vector<std::shared_ptr<TwinCheckpoint>> checkpoints;
   std::uint64_t encoded = 0;        // which encoder's output, 0: none
+  std::uint64_t encoder = 0;        // the same when its cells were written: it may have come back since
   std::uint64_t encoded_cells = 0;  // its length
   LineInTicket line;                // in the open ticket
 

@@ -70,6 +70,17 @@ Result<std::unique_ptr<base::ReadFile>> FaultyFileSystem::open_read(const std::s
   return std::make_unique<FaultyReadFile>(std::move(file), fault_);
 }
 
+Result<std::unique_ptr<base::ReadFile>> FaultyFileSystem::open_here(const std::string& path) {
+  if (fault_->hits(FileOperation::kOpen)) return injected("open");
+  KVASIR_ASSIGN(std::unique_ptr<base::ReadFile> file, inner_.open_here(path));
+  return std::make_unique<FaultyReadFile>(std::move(file), fault_);
+}
+
+Result<std::vector<std::string>> FaultyFileSystem::list(const std::string& directory) {
+  if (fault_->hits(FileOperation::kOpen)) return injected("list");
+  return inner_.list(directory);
+}
+
 Result<std::unique_ptr<base::ReplacingFile>> FaultyFileSystem::replace(const std::string& path) {
   if (fault_->hits(FileOperation::kReplace)) return injected("replace");
   KVASIR_ASSIGN(std::unique_ptr<base::ReplacingFile> file, inner_.replace(path));

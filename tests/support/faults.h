@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/file.h"
 #include "kvasir/result.h"
@@ -103,8 +104,11 @@ class FaultyFileSystem final : public base::FileSystem {
       : inner_(inner), fault_(std::move(fault)) {}
 
   [[nodiscard]] Result<std::unique_ptr<base::ReadFile>> open_read(const std::string& path) override;
+  [[nodiscard]] Result<std::unique_ptr<base::ReadFile>> open_here(const std::string& path) override;
+  [[nodiscard]] Result<std::vector<std::string>> list(const std::string& directory) override;
   [[nodiscard]] Result<std::unique_ptr<base::ReplacingFile>> replace(const std::string& path) override;
   [[nodiscard]] bool exists(const std::string& path) override { return inner_.exists(path); }
+  [[nodiscard]] bool is_link(const std::string& path) override { return inner_.is_link(path); }
   [[nodiscard]] Status remove(const std::string& path) override;
 
  private:
