@@ -29,10 +29,9 @@ void Checkpoints::remove(CheckpointId id) noexcept {
 
 // The ordinals in a line at which a checkpoint is due: every some tokens, at the end of a prompt and at the
 // last page boundary in it. Of more than a conversation may have, the last; and none whose window would have
-// been written over by the time of the commit.
-std::vector<std::uint64_t> PageStore::due_checkpoints(const Growth& growth) const {
-  std::vector<std::uint64_t> due;
-  if (!has(GroupKind::kWindow) && !has(GroupKind::kRecurrent)) return due;
+// been written over by the time of the commit. `due` is empty before.
+void PageStore::due_checkpoints(const Growth& growth, std::vector<std::uint64_t>& due) const {
+  if (!has(GroupKind::kWindow) && !has(GroupKind::kRecurrent)) return;
   const std::uint64_t length = entry(growth.table).length;
   const std::uint64_t end = length + growth.count;
   std::uint64_t first = length + 1;
@@ -57,16 +56,16 @@ std::vector<std::uint64_t> PageStore::due_checkpoints(const Growth& growth) cons
   if (due.size() > spec_.checkpoints_max) {
     due.erase(due.begin(), due.end() - static_cast<std::ptrdiff_t>(spec_.checkpoints_max));
   }
-  return due;
 }
 
 // Where each line keeps checkpoints. Those in recurrent groups want states, which are taken if all that must
 // fit does so beside them; the earlier ones go without.
 void PageStore::plan_checkpoints(Ticket& ticket, Demand& demand) const {
   if (only_full_) return;
-  for (std::size_t line = 0; line < ticket.plan_.size(); ++line) {
-    const Growth& growth = ticket.plan_[line];
-    std::vector<std::uint64_t> due = due_checkpoints(growth);
+  for (std::size_t line = 0; line < ticket.memory_->plan.size(); ++line) {
+    const Growth& growth = ticket.memory_->plan[line];
+    std::vector<std::uint64_t>& due = ticket.memory_->due[line];
+    due_checkpoints(growth, due);
     // The state of the line's end is there in any case.
     const bool at_end = !due.empty() && due.back() == entry(growth.table).length + growth.count;
     const std::size_t wanted = has(GroupKind::kRecurrent) ? due.size() - (at_end ? 1 : 0) : 0;
@@ -85,40 +84,40 @@ void PageStore::plan_checkpoints(Ticket& ticket, Demand& demand) const {
       demand.cells[group] += need[group];
       demand.total[group] += need[group];
     }
-    ticket.due_[line] = std::move(due);
   }
 }
 
 // Takes the states of a line in a recurrent group: those for checkpoints, and that of its end.
 void PageStore::reserve_states(Ticket& ticket, std::size_t line, std::size_t group) {
-  Table& table = entry(ticket.plan_[line].table);
-  std::vector<StateWrite>& states = ticket.states_[ticket.at(line, group)];
-  states.reserve(ticket.due_[line].size() + 1);
+  Table& table = entry(ticket.memory_->plan[line].table);
+  std::vector<StateWrite>& states = ticket.memory_->states[ticket.at(line, group)];
+  states.reserve(ticket.memory_->due[line].size() + 1);
   table.cells[group].reserve(1);
   const auto take = [&](std::uint64_t ordinal) {
     const PageId state = open_page(group);
     groups_[group].take(state, {0, 1}, ordinal);
     states.push_back({ordinal, state});
   };
-  for (const std::uint64_t ordinal : ticket.due_[line]) take(ordinal);
-  const std::uint64_t end = table.length + ticket.plan_[line].count;
+  for (const std::uint64_t ordinal : ticket.memory_->due[line]) take(ordinal);
+  const std::uint64_t end = table.length + ticket.memory_->plan[line].count;
   if (states.empty() || states.back().ordinal != end) take(end);
 }
 
 // Makes the checkpoints of a line, of cells that its ticket has taken: the commit only lets them be held.
 void PageStore::prepare_checkpoints(Ticket& ticket, std::size_t line) {
-  Table& table = entry(ticket.plan_[line].table);
-  std::vector<CheckpointId>& prepared = ticket.prepared_[line];
-  prepared.reserve(ticket.due_[line].size());
-  table.checkpoints.reserve(table.checkpoints.size() + ticket.due_[line].size());
+  if (ticket.memory_->due[line].empty()) return;
+  Table& table = entry(ticket.memory_->plan[line].table);
+  std::vector<CheckpointId>& prepared = ticket.memory_->prepared[line];
+  prepared.reserve(ticket.memory_->due[line].size());
+  table.checkpoints.reserve(table.checkpoints.size() + ticket.memory_->due[line].size());
   std::vector<PageTable> cells(groups_.size());
-  for (std::size_t group = 0; group < groups_.size() && !ticket.due_[line].empty(); ++group) {
+  for (std::size_t group = 0; group < groups_.size(); ++group) {
     if (kind(group) != GroupKind::kWindow) continue;
-    const std::vector<Run>& ring = ticket.rings_[ticket.at(line, group)];
+    const std::vector<Run>& ring = ticket.memory_->rings[ticket.at(line, group)];
     if (ring.empty()) cells[group] = table.cells[group];
     ticket.append_final(line, group, cells[group]);
   }
-  for (const std::uint64_t ordinal : ticket.due_[line]) {
+  for (const std::uint64_t ordinal : ticket.memory_->due[line]) {
     Checkpoint checkpoint{.ordinal = ordinal, .cells = {}, .floors = table.floors};
     checkpoint.cells.resize(groups_.size());
     for (std::size_t group = 0; group < groups_.size(); ++group) {
@@ -127,7 +126,7 @@ void PageStore::prepare_checkpoints(Ticket& ticket, std::size_t line) {
         const std::uint64_t first = std::max(cells[group].start(), ordinal - keep);
         checkpoint.cells[group] = cells[group].part(first, ordinal, first);
       } else if (kind(group) == GroupKind::kRecurrent) {
-        const std::vector<StateWrite>& states = ticket.states_[ticket.at(line, group)];
+        const std::vector<StateWrite>& states = ticket.memory_->states[ticket.at(line, group)];
         const auto state = std::ranges::find(states, ordinal, &StateWrite::ordinal);
         checkpoint.cells[group].append({.page = state->state, .count = 1});
       }

@@ -14,6 +14,13 @@ namespace {
 
 using Kind = EditOperation::Kind;
 
+// Whether an operation leaves everything as it is, wherever it applies.
+bool changes_nothing(const EditOperation& operation) noexcept {
+  if (operation.count == 0) return true;
+  if (operation.kind == Kind::kShift) return operation.amount == 0;
+  return operation.kind == Kind::kDivide && operation.amount == 1;
+}
+
 // Room for one more element, found before a cell is taken.
 template <class T>
 void make_place(std::vector<T>& list) {
@@ -113,6 +120,7 @@ Result<EditTicket> PageStore::begin_edit(TableId id, std::span<const EditOperati
     for (std::uint32_t group = 0; group < groups_.size(); ++group) {
       std::uint64_t pages = fresh_pages(group, demand);
       if (kind(group) == GroupKind::kRecurrent || kind(group) == GroupKind::kCross) continue;
+      if (outline.first_changed == UINT64_MAX) continue;
       for (const EditOperation& operation : operations) plan_operation(ticket, group, operation, pages);
     }
     return ticket;
@@ -153,7 +161,7 @@ Status PageStore::check_operation(const EditOutline& outline, const EditOperatio
     return fail(Outcome::kInvalidArgument,
                 "positions cannot be divided by " + std::to_string(operation.amount));
   }
-  if (operation.count == 0) return {};
+  if (changes_nothing(operation)) return {};
   if (operation.kind == Kind::kRemove && operation.first + operation.count == outline.length) {
     bool free = !has(GroupKind::kRecurrent);
     for (std::size_t group = 0; group < groups_.size(); ++group) {
@@ -177,7 +185,7 @@ Status PageStore::check_operation(const EditOutline& outline, const EditOperatio
 // Applies an operation to lengths, floors and release lines.
 void PageStore::outline_operation(EditOutline& outline, const EditOperation& operation) const noexcept {
   const auto [first, count] = std::pair(operation.first, operation.count);
-  if (count == 0) return;
+  if (changes_nothing(operation)) return;
   const bool removes = operation.kind == Kind::kRemove;
   // What stays in front of a removed end is as clean as it was and sees what it saw; all else makes what it
   // touches and what follows dirty.
@@ -213,11 +221,14 @@ Result<EditOutline> PageStore::check_edit(TableId id, std::span<const EditOperat
   for (std::size_t group = 0; group < groups_.size(); ++group) {
     outline.starts[group] = table.cells[group].start();
   }
+  const EditOutline unchanged = outline;
   std::uint64_t from = 0;
   std::vector<std::int64_t> positions;
   if (std::ranges::any_of(operations, [](const auto& one) { return one.kind != Kind::kRemove; })) {
     positions = positions_of(id, from);
   }
+  const bool all_held = from == 0;
+  const std::vector<std::int64_t> before = positions;
   for (const EditOperation& operation : operations) {
     KVASIR_TRY(check_operation(outline, operation));
     // Of the cells that are held.
@@ -229,7 +240,9 @@ Result<EditOutline> PageStore::check_edit(TableId id, std::span<const EditOperat
     if (!positions.empty()) KVASIR_TRY(move_positions(positions, held));
     outline_operation(outline, operation);
   }
-  return outline;
+  // What moved and moved back, or was divided where it already was, has not changed.
+  const bool kept_all = outline.length == table.length && all_held && !positions.empty();
+  return kept_all && positions == before ? unchanged : outline;
 }
 
 // What the promise of an edited conversation may need beyond what it needs now: an edit takes length away,
@@ -257,6 +270,7 @@ Need PageStore::promise_grows(const Table& table, std::span<const EditOperation>
 
 void PageStore::plan_operation(EditTicket& ticket, std::uint32_t group, const EditOperation& operation,
                                std::uint64_t& pages) {
+  if (changes_nothing(operation)) return;
   PageTable& cells = ticket.cells_[group];
   switch (operation.kind) {
     case Kind::kRemove:

@@ -11,9 +11,9 @@
 namespace kvasir::pages {
 
 void PageStore::evict(PrefixIndex::BlockId block) noexcept {
-  const std::vector<PageTable> cells = index_.erase(block);
   for (std::size_t group = 0; group < groups_.size(); ++group)
-    release(group, cells[group].runs(), Holder::kSoft);
+    release(group, index_.cells(block)[group].runs(), Holder::kSoft);
+  index_.erase(block);
 }
 
 void PageStore::evict(CheckpointId id) noexcept {

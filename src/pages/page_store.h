@@ -35,6 +35,7 @@
 //   S9  A conversation is in at most one open ticket.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -109,11 +110,12 @@ class PageStore {
   [[nodiscard]] Result<Ticket> begin(std::span<const Growth> plan);
 
   // Plans an edit: the operations apply one after another to the conversation as the one before left it, all
-  // at once at commit. kInvalidArgument for a range outside the conversation, a divisor of 0, or a position
-  // that would leave [0, kPositionMax]; kNoSpace where keys must be rewritten and there is no room, or where
-  // what is promised needs more afterwards; kUnsupported where positions or tokens would move that cannot in
-  // this store; kWrongState while the conversation is behind, and for the removal of an end that only
-  // rewind() can do; kBusy while a ticket is open for it; kOutOfMemory. On error nothing has changed.
+  // at once at commit; one that leaves every token and position as it was changes nothing. kInvalidArgument
+  // for a range outside the conversation, a divisor of 0, or a position that would leave [0, kPositionMax];
+  // kNoSpace where keys must be rewritten and there is no room, or where what is promised needs more
+  // afterwards; kUnsupported where positions or tokens would move that cannot in this store; kWrongState
+  // while the conversation is behind, and for the removal of an end that only rewind() can do; kBusy while a
+  // ticket is open for it; kOutOfMemory. On error nothing has changed.
   [[nodiscard]] Result<EditTicket> begin_edit(TableId id, std::span<const EditOperation> operations);
 
   // Reserves `count` cells in every cross-attention group for an encoder's output, which takes the place of
@@ -172,8 +174,25 @@ class PageStore {
   [[nodiscard]] Result<std::uint64_t> adopt(TableId id, std::span<const Token> tokens, std::uint64_t limit,
                                             std::uint64_t salt);
 
+  // Undoes an adopt() that gave something, before anything else is done to the conversation: it is empty
+  // again, and the counters are as if the index had not been asked.
+  void return_beginning(TableId id) noexcept;
+
+  // Takes the memory that `count` more tokens of a conversation in whole pages need, so that tickets find it
+  // there. kOutOfMemory.
+  [[nodiscard]] Status make_places(TableId id, std::uint64_t count);
+
+  // Takes the memory that the index needs for all blocks that the pool can hold, so that remember() takes
+  // none where their cells lie together. kOutOfMemory.
+  [[nodiscard]] Status make_index_room();
+
   // Empties the index; checkpoints stay.
   void forget() noexcept;
+
+  // Tokens promised to a conversation, beyond those it is behind by.
+  [[nodiscard]] std::uint64_t promised(TableId table) const noexcept {
+    return entry(table).promised - std::min(entry(table).promised, entry(table).behind);
+  }
 
   // Tokens that a conversation holds, and those that must be computed again before others.
   [[nodiscard]] std::uint64_t length(TableId table) const noexcept { return entry(table).length; }
@@ -182,6 +201,11 @@ class PageStore {
   // Its spans in a group, in order of ordinals. Valid until the next call that is not const.
   [[nodiscard]] std::span<const Run> runs(TableId table, std::size_t group) const noexcept {
     return entry(table).cells[group].runs();
+  }
+
+  // Spans that its table has memory for: what copies them may take as much at once.
+  [[nodiscard]] std::size_t places(TableId table, std::size_t group) const noexcept {
+    return entry(table).cells[group].places();
   }
 
   // The state of a conversation in a recurrent group; none before its first token.
@@ -321,7 +345,7 @@ class PageStore {
   [[nodiscard]] std::vector<PrefixIndex::BlockId> known_blocks(std::span<const Token> tokens,
                                                                std::uint64_t limit,
                                                                const PrefixIndex::Origin& origin) const;
-  [[nodiscard]] PageTable cells_for_block(const Table& table, std::size_t group, std::uint64_t first) const;
+  void cells_for_block(const Table& table, std::size_t group, std::uint64_t first, PageTable& into) const;
   void complete_block(PrefixIndex::BlockId block, const Table& table, std::uint64_t first);
   [[nodiscard]] bool serve_tail(Table& table, std::span<const PrefixIndex::BlockId> blocks) noexcept;
   void return_tail(Table& table) noexcept;
@@ -336,7 +360,7 @@ class PageStore {
   [[nodiscard]] std::optional<CheckpointId> oldest_checkpoint(bool yielding) const noexcept;
 
   // Checkpoints (checkpoints.cc).
-  [[nodiscard]] std::vector<std::uint64_t> due_checkpoints(const Growth& growth) const;
+  void due_checkpoints(const Growth& growth, std::vector<std::uint64_t>& due) const;
   void plan_checkpoints(Ticket& ticket, Demand& demand) const;
   void reserve_states(Ticket& ticket, std::size_t line, std::size_t group);
   void prepare_checkpoints(Ticket& ticket, std::size_t line);
@@ -346,6 +370,7 @@ class PageStore {
   void drop_checkpoints_above(Table& table, std::uint64_t ordinal) noexcept;
 
   // Taking and giving back (reserve.cc).
+  [[nodiscard]] std::unique_ptr<Ticket::Memory> take_ticket_memory();
   [[nodiscard]] LineInTicket line_of(const Growth& growth) const noexcept;
   [[nodiscard]] Demand demand_of(std::span<const Growth> plan, Need& others) const noexcept;
   void reserve(Ticket& ticket, const Demand& demand);
@@ -418,6 +443,7 @@ class PageStore {
   std::vector<TableId> closed_;  // ids to use again
   std::vector<Snapshot*> snapshots_;
   PrefixIndex index_;
+  std::vector<PageTable> block_cells_;  // of the block that remember() is about to enter
   Checkpoints checkpoints_;
   std::uint64_t checkpoints_evicted_ = 0;
   std::uint64_t encodes_ = 0;         // encoder outputs so far
@@ -427,6 +453,8 @@ class PageStore {
   Compaction* compaction_ = nullptr;  // an open one
   std::uint32_t emptied_group_ = 0;   // whose page a compaction emptied last
   std::uint32_t open_tickets_ = 0;    // of steps and edits: they hold cells that no table names yet
+  std::vector<std::unique_ptr<Ticket::Memory>> ticket_memories_;  // of tickets that have ended
+  std::size_t ticket_memories_made_ = 0;                          // for which there is room above
 };
 
 }  // namespace kvasir::pages

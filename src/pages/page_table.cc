@@ -72,17 +72,22 @@ void PageTable::replace(std::uint64_t first, std::span<const Run> with, std::vec
 }
 
 PageTable PageTable::part(std::uint64_t first, std::uint64_t end, std::uint64_t start) const {
-  PageTable part;
-  part.start_ = start;
+  PageTable result;
+  part(first, end, start, result);
+  return result;
+}
+
+void PageTable::part(std::uint64_t first, std::uint64_t end, std::uint64_t start, PageTable& into) const {
+  into.clear();
+  into.start_ = start;
   for (Run run : runs_) {
     const std::uint64_t begin = std::max(run.ordinal, first);
     const std::uint64_t behind = std::min(run.end(), end);
     if (begin >= behind) continue;
     run.cell += static_cast<std::uint32_t>(begin - run.ordinal);
     run.count = static_cast<std::uint32_t>(behind - begin);
-    part.append(run);
+    into.append(run);
   }
-  return part;
 }
 
 bool PageTable::names_any(CellAt from, std::uint32_t count) const noexcept {

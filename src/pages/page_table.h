@@ -34,6 +34,9 @@ class PageTable {
   // Room for `more` spans, so that as many calls of append() allocate nothing.
   void reserve(std::size_t more);
 
+  // Spans that there is memory for.
+  [[nodiscard]] std::size_t places() const noexcept { return runs_.capacity(); }
+
   // Adds cells behind the last; the run's ordinal is set here.
   void append(Run run);
 
@@ -61,6 +64,8 @@ class PageTable {
 
   // The spans of [first, end), which are held, as a table that starts at `start`.
   [[nodiscard]] PageTable part(std::uint64_t first, std::uint64_t end, std::uint64_t start) const;
+  // The same into a table, whose memory is used again. Throws std::bad_alloc.
+  void part(std::uint64_t first, std::uint64_t end, std::uint64_t start, PageTable& into) const;
 
   // Takes the ordinals [first, first + count) out and adds the spans that held them to `removed`; those
   // behind move left. Here and in shift() not all of them need be held.

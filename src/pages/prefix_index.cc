@@ -1,10 +1,14 @@
 #include "pages/prefix_index.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace kvasir::pages {
 namespace {
+
+// Blocks that memory is taken for at a time, at least.
+constexpr std::size_t kFewest = 16;
 
 // The finalizer of SplitMix64 (Steele, Lea, Flood, 2014): spreads every bit.
 std::uint64_t mix(std::uint64_t x) noexcept {
@@ -26,11 +30,11 @@ std::uint64_t PrefixIndex::hash_of(BlockId parent, const Origin& origin,
 
 std::optional<PrefixIndex::BlockId> PrefixIndex::find(BlockId parent, const Origin& origin,
                                                       std::span<const Token> tokens) const noexcept {
-  const auto found = by_hash_.find(hash_of(parent, origin, tokens));
-  if (found == by_hash_.end()) return std::nullopt;
-  for (BlockId id = found->second; id != kRoot; id = blocks_[id].same_hash) {
+  if (buckets_.empty()) return std::nullopt;
+  const std::uint64_t hash = hash_of(parent, origin, tokens);
+  for (BlockId id = buckets_[hash % buckets_.size()]; id != kRoot; id = blocks_[id].next_in_bucket) {
     const Block& block = blocks_[id];
-    if (block.parent == parent && (parent != kRoot || block.origin == origin) &&
+    if (block.hash == hash && block.parent == parent && (parent != kRoot || block.origin == origin) &&
         std::ranges::equal(block.tokens, tokens)) {
       return id;
     }
@@ -38,27 +42,44 @@ std::optional<PrefixIndex::BlockId> PrefixIndex::find(BlockId parent, const Orig
   return std::nullopt;
 }
 
-PrefixIndex::BlockId PrefixIndex::insert(BlockId parent, const Origin& origin, std::span<const Token> tokens,
-                                         std::vector<PageTable> cells) {
-  std::vector<Token> copy(tokens.begin(), tokens.end());
-  if (unused_.empty()) {
-    unused_.reserve(blocks_.size() + 1);
-    blocks_.emplace_back();
-    unused_.push_back(static_cast<BlockId>(blocks_.size() - 1));
+void PrefixIndex::make_room(std::size_t blocks, std::size_t tokens, std::size_t groups) {
+  const std::size_t before = blocks_.size();
+  if (blocks <= before) return;
+  std::vector<BlockId> buckets(blocks, kRoot);
+  std::vector<Block> more(blocks - before);
+  for (Block& block : more) {
+    block.tokens.reserve(tokens);
+    block.cells.resize(groups);
+    for (PageTable& cells : block.cells) cells.reserve(2);
   }
-  const std::uint64_t hash = hash_of(parent, origin, tokens);
-  BlockId& first_of_hash = by_hash_.try_emplace(hash, kRoot).first->second;
+  unused_.reserve(blocks);
+  blocks_.reserve(blocks);
+  // Nothing fails from here on.
+  std::ranges::move(more, std::back_inserter(blocks_));
+  for (std::size_t id = blocks; id-- > before;) unused_.push_back(static_cast<BlockId>(id));
+  buckets_.swap(buckets);
+  for (BlockId id = 0; id < before; ++id) {
+    if (!blocks_[id].used) continue;
+    BlockId& first = bucket_of(blocks_[id].hash);
+    blocks_[id].next_in_bucket = std::exchange(first, id);
+  }
+}
+
+PrefixIndex::BlockId PrefixIndex::insert(BlockId parent, const Origin& origin, std::span<const Token> tokens,
+                                         std::span<const PageTable> cells) {
+  if (unused_.empty()) make_room(std::max(kFewest, blocks_.size() * 2), tokens.size(), cells.size());
   const BlockId id = unused_.back();
-  unused_.pop_back();
   Block& block = blocks_[id];
-  block = Block{.parent = parent,
-                .origin = origin,
-                .hash = hash,
-                .tokens = std::move(copy),
-                .cells = std::move(cells),
-                .same_hash = first_of_hash,
-                .used = true};
-  first_of_hash = id;
+  block.tokens.assign(tokens.begin(), tokens.end());
+  block.cells.assign(cells.begin(), cells.end());
+  // Nothing fails from here on.
+  unused_.pop_back();
+  block.parent = parent;
+  block.children = 0;
+  block.origin = origin;
+  block.hash = hash_of(parent, origin, tokens);
+  block.used = true;
+  block.next_in_bucket = std::exchange(bucket_of(block.hash), id);
   if (parent != kRoot) ++blocks_[parent].children;
   ++size_;
   link_newest(id);
@@ -79,21 +100,19 @@ std::optional<PrefixIndex::BlockId> PrefixIndex::oldest() const noexcept {
   return oldest_;
 }
 
-std::vector<PageTable> PrefixIndex::erase(BlockId id) noexcept {
+void PrefixIndex::erase(BlockId id) noexcept {
   Block& block = blocks_[id];
   unlink(id);
-  const auto entry = by_hash_.find(block.hash);
-  BlockId* link = &entry->second;
-  while (*link != id) link = &blocks_[*link].same_hash;
-  *link = block.same_hash;
-  if (entry->second == kRoot) by_hash_.erase(entry);
+  BlockId* link = &bucket_of(block.hash);
+  while (*link != id) link = &blocks_[*link].next_in_bucket;
+  *link = block.next_in_bucket;
   if (block.parent != kRoot) --blocks_[block.parent].children;
-  std::vector<PageTable> cells = std::move(block.cells);
-  block = Block{};
-  unused_.push_back(id);  // within capacity: insert() made room for every block
+  block.tokens.clear();
+  for (PageTable& cells : block.cells) cells.clear();
+  block.used = false;
+  unused_.push_back(id);  // within capacity: make_room() took it for every block
   --size_;
   ++counters_.evictions;
-  return cells;
 }
 
 std::vector<PrefixIndex::BlockId> PrefixIndex::blocks() const {

@@ -8,10 +8,10 @@
 //   I2  A parent is more recently used than its children, so the least recently used block has none.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "kvasir/token.h"
@@ -47,10 +47,14 @@ class PrefixIndex {
   [[nodiscard]] std::optional<BlockId> find(BlockId parent, const Origin& origin,
                                             std::span<const Token> tokens) const noexcept;
 
+  // Takes memory for so many blocks in all, each of so many tokens and with its cells in a span or two of
+  // each group: insert() takes none for those. Throws std::bad_alloc; then there is memory for fewer.
+  void make_room(std::size_t blocks, std::size_t tokens, std::size_t groups);
+
   // Adds a block that find() does not know, with its cells in each group: of a recurrent group the state at
   // its end; none where the group has nothing of it. Throws std::bad_alloc, having changed nothing.
   BlockId insert(BlockId parent, const Origin& origin, std::span<const Token> tokens,
-                 std::vector<PageTable> cells);
+                 std::span<const PageTable> cells);
 
   // Marks the block and all before it as just used (I2).
   void touch(BlockId block) noexcept;
@@ -62,8 +66,8 @@ class PrefixIndex {
   // The least recently used block; nothing where the index is empty.
   [[nodiscard]] std::optional<BlockId> oldest() const noexcept;
 
-  // Takes a block without children out. Its cells are the caller's to release.
-  [[nodiscard]] std::vector<PageTable> erase(BlockId id) noexcept;
+  // Takes a block without children out, whose cells the caller has released.
+  void erase(BlockId id) noexcept;
 
   [[nodiscard]] std::span<const PageTable> cells(BlockId block) const noexcept {
     return blocks_[block].cells;
@@ -87,18 +91,19 @@ class PrefixIndex {
     std::vector<PageTable> cells;  // [group]
     BlockId newer = kRoot;
     BlockId older = kRoot;
-    BlockId same_hash = kRoot;  // the next block whose hash is the same
+    BlockId next_in_bucket = kRoot;
     bool used = false;
   };
 
+  [[nodiscard]] BlockId& bucket_of(std::uint64_t hash) noexcept { return buckets_[hash % buckets_.size()]; }
   [[nodiscard]] std::uint64_t hash_of(BlockId parent, const Origin& origin,
                                       std::span<const Token> tokens) const noexcept;
   void link_newest(BlockId id) noexcept;
   void unlink(BlockId id) noexcept;
 
-  std::vector<Block> blocks_;
-  std::vector<BlockId> unused_;
-  std::unordered_map<std::uint64_t, BlockId> by_hash_;
+  std::vector<Block> blocks_;     // those that are not used keep their memory
+  std::vector<BlockId> unused_;   // a stack, with room for all blocks
+  std::vector<BlockId> buckets_;  // the first block of each, as many as there are blocks
   BlockId newest_ = kRoot;
   BlockId oldest_ = kRoot;
   std::size_t size_ = 0;

@@ -82,15 +82,8 @@ Result<Ticket> PageStore::begin(std::span<const Growth> plan) {
     KVASIR_TRY(check_positions(plan));
     for (std::size_t group = 0; group < groups_.size(); ++group) demand.total[group] += others[group];
     Ticket ticket(*this);  // its end gives back what it has taken where memory ends
-    ticket.runs_.resize(plan.size() * groups_.size());
-    ticket.progress_.resize(plan.size());
-    if (!only_full_) {
-      ticket.rings_.resize(ticket.runs_.size());
-      ticket.states_.resize(ticket.runs_.size());
-      ticket.due_.resize(plan.size());
-      ticket.prepared_.resize(plan.size());
-    }
-    ticket.plan_.assign(plan.begin(), plan.end());
+    ticket.memory_->reset(plan.size(), groups_.size(), only_full_);
+    ticket.memory_->plan.assign(plan.begin(), plan.end());
     plan_checkpoints(ticket, demand);
     for (const Growth& growth : plan) drop_compaction_of(growth.table);
     make_room(demand);
@@ -102,7 +95,7 @@ Result<Ticket> PageStore::begin(std::span<const Growth> plan) {
 void PageStore::reserve(Ticket& ticket, const Demand& demand) {
   for (std::size_t group = 0; group < groups_.size(); ++group) {
     std::uint64_t pages = fresh_pages(group, demand);
-    for (std::size_t line = 0; line < ticket.plan_.size(); ++line) {
+    for (std::size_t line = 0; line < ticket.memory_->plan.size(); ++line) {
       if (kind(group) == GroupKind::kRecurrent) {
         reserve_states(ticket, line, group);
       } else if (kind(group) != GroupKind::kCross) {
@@ -110,10 +103,10 @@ void PageStore::reserve(Ticket& ticket, const Demand& demand) {
       }
     }
   }
-  for (std::size_t line = 0; line < ticket.plan_.size() && !only_full_; ++line) {
+  for (std::size_t line = 0; line < ticket.memory_->plan.size() && !only_full_; ++line) {
     prepare_checkpoints(ticket, line);
   }
-  for (const Growth& growth : ticket.plan_) {
+  for (const Growth& growth : ticket.memory_->plan) {
     Table& table = entry(growth.table);
     table.line = line_of(growth);
     table.promised -= table.line.paid;
@@ -123,12 +116,12 @@ void PageStore::reserve(Ticket& ticket, const Demand& demand) {
 }
 
 void PageStore::reserve_line(Ticket& ticket, std::size_t line, std::size_t group, std::uint64_t& pages) {
-  std::vector<Run>& taken = ticket.runs_[ticket.at(line, group)];
-  PageTable& table = entry(ticket.plan_[line].table).cells[group];
+  std::vector<Run>& taken = ticket.memory_->runs[ticket.at(line, group)];
+  PageTable& table = entry(ticket.memory_->plan[line].table).cells[group];
   Run before = table.empty() ? Run{} : table.runs().back();
   bool any_before = !table.empty();
   std::uint64_t ordinal = table.length();
-  const LineInTicket planned = line_of(ticket.plan_[line]);
+  const LineInTicket planned = line_of(ticket.memory_->plan[line]);
   std::uint64_t left = cells_of_line(group, planned);
   const bool ring = left < planned.count;
   while (left > 0) {
@@ -149,9 +142,22 @@ void PageStore::reserve_line(Ticket& ticket, std::size_t line, std::size_t group
     left -= run.count;
   }
   if (!ring) return;
-  ticket.rings_[ticket.at(line, group)] = taken;
+  ticket.memory_->rings[ticket.at(line, group)] = taken;
   taken.reserve(taken.size() + 2);
   table.reserve(taken.size() + 2);
+}
+
+Status PageStore::make_places(TableId id, std::uint64_t count) {
+  return base::within_memory([&]() -> Status {
+    for (std::size_t group = 0; group < groups_.size(); ++group) {
+      if (kind(group) == GroupKind::kRecurrent || kind(group) == GroupKind::kCross) continue;
+      const std::uint64_t held =
+          kind(group) == GroupKind::kWindow ? std::min(count, kept_behind(group) + spec_.pass_tokens) : count;
+      // One page more where the first begins in the middle of one, and one for a ticket's own foresight.
+      entry(id).cells[group].reserve(held / spec_.page_cells + 2);
+    }
+    return {};
+  });
 }
 
 // There must be frames.

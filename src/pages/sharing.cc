@@ -25,12 +25,11 @@ void PageStore::remember(TableId id, std::span<const Token> tokens, std::uint64_
         if (!only_full_) complete_block(parent, table, first);
         continue;
       }
-      std::vector<PageTable> cells;
-      cells.reserve(groups_.size());
+      block_cells_.resize(groups_.size());
       for (std::size_t group = 0; group < groups_.size(); ++group) {
-        cells.push_back(cells_for_block(table, group, first));
+        cells_for_block(table, group, first, block_cells_[group]);
       }
-      parent = index_.insert(parent, origin, ids, std::move(cells));
+      parent = index_.insert(parent, origin, ids, block_cells_);
       for (std::size_t group = 0; group < groups_.size(); ++group) {
         hold(group, index_.cells(parent)[group].runs(), Holder::kSoft);
       }
@@ -40,27 +39,44 @@ void PageStore::remember(TableId id, std::span<const Token> tokens, std::uint64_
   }
 }
 
+Status PageStore::make_index_room() {
+  std::uint64_t layers = 0;
+  for (std::size_t group = 0; group < groups_.size(); ++group) {
+    if (kind(group) == GroupKind::kFull) layers += groups_[group].layers();
+  }
+  if (layers == 0) return {};  // a block may hold nothing: there is no telling how many there will be
+  return base::within_memory([&]() -> Status {
+    index_.make_room(spec_.frames / layers, spec_.page_cells, groups_.size());
+    return {};
+  });
+}
+
 // What a conversation has of the block at `first` in a group: its cells, where all are held, or a state of
 // its end; nothing else.
-PageTable PageStore::cells_for_block(const Table& table, std::size_t group, std::uint64_t first) const {
+void PageStore::cells_for_block(const Table& table, std::size_t group, std::uint64_t first,
+                                PageTable& into) const {
+  into.clear();
   const std::uint64_t end = first + spec_.page_cells;
   const PageTable& cells = table.cells[group];
   switch (kind(group)) {
     case GroupKind::kFull:
-      return cells.part(first, end, 0);
+      return cells.part(first, end, 0, into);
     case GroupKind::kWindow:
-      return cells.start() <= first ? cells.part(first, end, 0) : PageTable();
+      if (cells.start() <= first) cells.part(first, end, 0, into);
+      return;
     case GroupKind::kRecurrent: {
-      if (table.length == end) return cells;
+      if (table.length == end) {
+        into = cells;
+        return;
+      }
       const auto checkpoint = nearest_checkpoint(table, end);
       if (checkpoint && checkpoints_.at(*checkpoint).ordinal == end)
-        return checkpoints_.at(*checkpoint).cells[group];
-      break;
+        into = checkpoints_.at(*checkpoint).cells[group];
+      return;
     }
     case GroupKind::kCross:
-      break;
+      return;
   }
-  return {};
 }
 
 // Adds to a known block what it lacks and a conversation has.
@@ -68,7 +84,7 @@ void PageStore::complete_block(PrefixIndex::BlockId block, const Table& table, s
   for (std::size_t group = 0; group < groups_.size(); ++group) {
     PageTable& known = index_.cells(block)[group];
     if (!known.empty()) continue;
-    known = cells_for_block(table, group, first);
+    cells_for_block(table, group, first, known);
     hold(group, known.runs(), Holder::kSoft);
   }
 }
@@ -182,6 +198,19 @@ Result<std::uint64_t> PageStore::adopt(TableId id, std::span<const Token> tokens
     index_.counters().tokens_found += table.length;
     return table.length;
   });
+}
+
+void PageStore::return_beginning(TableId id) noexcept {
+  Table& table = entry(id);
+  for (std::size_t group = 0; group < groups_.size(); ++group) {
+    release(group, table.cells[group].runs(), Holder::kFirm);
+    table.cells[group].clear();
+  }
+  --index_.counters().lookups;
+  --index_.counters().hits;
+  index_.counters().tokens_found -= table.length;
+  table.length = 0;
+  table.remembered = 0;
 }
 
 }  // namespace kvasir::pages

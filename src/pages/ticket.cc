@@ -35,57 +35,85 @@ void visit_ring(std::span<const Run> ring, std::uint64_t end, const Visit& visit
 
 }  // namespace
 
-Ticket::Ticket(PageStore& store) noexcept : store_(&store), groups_(store.group_count()) {
+void Ticket::Memory::reset(std::size_t lines, std::size_t groups, bool only_full) {
+  const auto empty = [](auto& lists, std::size_t count) {
+    if (lists.size() < count) lists.resize(count);
+    for (std::size_t i = 0; i < count; ++i) lists[i].clear();
+  };
+  plan.clear();
+  progress.assign(lines, {});
+  empty(runs, lines * groups);
+  if (only_full) return;
+  empty(rings, lines * groups);
+  empty(states, lines * groups);
+  empty(due, lines);
+  empty(prepared, lines);
+}
+
+Ticket::Ticket(PageStore& store)
+    : store_(&store), groups_(store.group_count()), memory_(store.take_ticket_memory()) {
   ++store.open_tickets_;
 }
 
 Ticket::Ticket(Ticket&& other) noexcept
     : store_(std::exchange(other.store_, nullptr)),
       groups_(other.groups_),
-      plan_(std::move(other.plan_)),
-      progress_(std::move(other.progress_)),
-      runs_(std::move(other.runs_)),
-      rings_(std::move(other.rings_)),
-      states_(std::move(other.states_)),
-      due_(std::move(other.due_)),
-      prepared_(std::move(other.prepared_)) {}
+      memory_(std::move(other.memory_)) {}
 
 Ticket::~Ticket() {
   if (store_ == nullptr) return;
-  for (std::size_t line = 0; line < plan_.size(); ++line) withdraw(line);
+  for (std::size_t line = 0; line < memory_->plan.size(); ++line) withdraw(line);
+  close();
+}
+
+// Within capacity: the store has room for the memory of every ticket it ever opened.
+void Ticket::close() noexcept {
   --store_->open_tickets_;
+  store_->ticket_memories_.push_back(std::move(memory_));
+  store_ = nullptr;
+}
+
+std::unique_ptr<Ticket::Memory> PageStore::take_ticket_memory() {
+  if (ticket_memories_.empty()) {
+    ticket_memories_.reserve(ticket_memories_made_ + 1);
+    ticket_memories_.push_back(std::make_unique<Ticket::Memory>());
+    ++ticket_memories_made_;
+  }
+  std::unique_ptr<Ticket::Memory> memory = std::move(ticket_memories_.back());
+  ticket_memories_.pop_back();
+  return memory;
 }
 
 std::span<const Run> Ticket::new_runs(std::size_t line, std::size_t group) const noexcept {
-  return runs_[at(line, group)];
+  return memory_->runs[at(line, group)];
 }
 
 std::span<const StateWrite> Ticket::states(std::size_t line, std::size_t group) const noexcept {
-  if (states_.empty()) return {};
-  return states_[at(line, group)];
+  if (memory_->states.empty()) return {};
+  return memory_->states[at(line, group)];
 }
 
 void Ticket::open_pass(std::size_t line, std::uint64_t end) noexcept {
-  const std::uint64_t until = std::min(end, plan_[line].count);
-  if (until <= progress_[line].opened) return;
-  for (std::size_t group = 0; group < groups_ && !rings_.empty(); ++group) {
-    if (!rings_[at(line, group)].empty()) show_ring(line, group, until);
+  const std::uint64_t until = std::min(end, memory_->plan[line].count);
+  if (until <= memory_->progress[line].opened) return;
+  for (std::size_t group = 0; group < groups_ && !memory_->rings.empty(); ++group) {
+    if (!memory_->rings[at(line, group)].empty()) show_ring(line, group, until);
   }
-  progress_[line].opened = until;
+  memory_->progress[line].opened = until;
 }
 
 // Within capacity: one span more than the ring has, where a round ends inside one.
 void Ticket::show_ring(std::size_t line, std::size_t group, std::uint64_t end) noexcept {
-  std::vector<Run>& runs = runs_[at(line, group)];
+  std::vector<Run>& runs = memory_->runs[at(line, group)];
   if (runs.empty()) return;  // withdrawn
-  const std::uint64_t length = store_->entry(plan_[line].table).length;
+  const std::uint64_t length = store_->entry(memory_->plan[line].table).length;
   GroupCells& cells = store_->groups_[group];
   // Positions go on from cell to cell as ordinals do.
   const std::uint64_t before = cells.position(runs.front().page, runs.front().cell) - runs.front().ordinal;
   runs.clear();
-  visit_ring(rings_[at(line, group)], end, [&](const Run& run) {
+  visit_ring(memory_->rings[at(line, group)], end, [&](const Run& run) {
     runs.push_back(run);
-    if (run.end() <= length + progress_[line].opened) return;
+    if (run.end() <= length + memory_->progress[line].opened) return;
     for (std::uint32_t i = 0; i < run.count; ++i) {
       cells.set_position({run.page, run.cell + i}, before + run.ordinal + i);
     }
@@ -94,12 +122,12 @@ void Ticket::show_ring(std::size_t line, std::size_t group, std::uint64_t end) n
 
 // Appends what a line will hold in a group when all of it is computed.
 void Ticket::append_final(std::size_t line, std::size_t group, PageTable& cells) const {
-  const std::vector<Run>& ring = rings_[at(line, group)];
+  const std::vector<Run>& ring = memory_->rings[at(line, group)];
   if (ring.empty()) {
-    for (const Run& run : runs_[at(line, group)]) cells.append(run);
+    for (const Run& run : memory_->runs[at(line, group)]) cells.append(run);
     return;
   }
-  visit_ring(ring, plan_[line].count, [&](const Run& run) {
+  visit_ring(ring, memory_->plan[line].count, [&](const Run& run) {
     if (cells.empty()) cells.start_at(run.ordinal);
     cells.append(run);
   });
@@ -113,26 +141,26 @@ void Ticket::withdraw(std::size_t line) noexcept {
 
 // What is left of a line beside its cells: states, prepared checkpoints, and that its conversation is in use.
 void Ticket::end_line(std::size_t line) noexcept {
-  for (std::size_t group = 0; group < groups_ && !states_.empty(); ++group) {
-    for (const StateWrite& write : states_[at(line, group)])
+  for (std::size_t group = 0; group < groups_ && !memory_->states.empty(); ++group) {
+    for (const StateWrite& write : memory_->states[at(line, group)])
       store_->release(group, write.state, {0, 1}, Holder::kFirm);
-    states_[at(line, group)].clear();
+    memory_->states[at(line, group)].clear();
   }
-  if (!prepared_.empty()) {
-    for (const CheckpointId id : prepared_[line]) store_->checkpoints_.remove(id);
-    prepared_[line].clear();
+  if (!memory_->prepared.empty()) {
+    for (const CheckpointId id : memory_->prepared[line]) store_->checkpoints_.remove(id);
+    memory_->prepared[line].clear();
   }
-  if (progress_[line].ended) return;
-  progress_[line].ended = true;
-  PageStore::Table& table = store_->entry(plan_[line].table);
+  if (memory_->progress[line].ended) return;
+  memory_->progress[line].ended = true;
+  PageStore::Table& table = store_->entry(memory_->plan[line].table);
   table.line = {};
   table.busy = false;
 }
 
 // What the tokens behind the first `accepted` used up of a promise is promised again.
 void Ticket::repay(std::size_t line, std::uint64_t accepted) noexcept {
-  if (progress_[line].ended) return;
-  PageStore::Table& table = store_->entry(plan_[line].table);
+  if (memory_->progress[line].ended) return;
+  PageStore::Table& table = store_->entry(memory_->plan[line].table);
   const std::uint64_t unpaid = table.line.paid - std::min(table.line.paid, accepted);
   table.line.paid -= unpaid;
   table.promised += unpaid;
@@ -142,9 +170,9 @@ void Ticket::repay(std::size_t line, std::uint64_t accepted) noexcept {
 // Gives back the line's cells behind the first `keep` tokens; the runs then hold what is kept.
 void Ticket::release_cells(std::size_t line, std::uint64_t keep) noexcept {
   for (std::size_t group = 0; group < groups_; ++group) {
-    std::vector<Run>& runs = runs_[at(line, group)];
+    std::vector<Run>& runs = memory_->runs[at(line, group)];
     if (runs.empty()) continue;
-    const std::uint64_t end = store_->entry(plan_[line].table).length + keep;
+    const std::uint64_t end = store_->entry(memory_->plan[line].table).length + keep;
     for (Run& run : runs) {
       const std::uint64_t stay =
           end > run.ordinal ? std::min<std::uint64_t>(run.count, end - run.ordinal) : 0;
@@ -161,31 +189,30 @@ void Ticket::release_cells(std::size_t line, std::uint64_t keep) noexcept {
 // How many of the accepted tokens have an end that the conversation can have: in a recurrent group one of
 // which there is a state.
 std::uint64_t Ticket::installable(std::size_t line, std::uint64_t accepted) const noexcept {
-  if (accepted == plan_[line].count || !store_->has(GroupKind::kRecurrent)) return accepted;
-  const std::uint64_t length = store_->entry(plan_[line].table).length;
+  if (accepted == memory_->plan[line].count || !store_->has(GroupKind::kRecurrent)) return accepted;
+  const std::uint64_t length = store_->entry(memory_->plan[line].table).length;
   std::uint64_t installable = 0;
-  for (const std::uint64_t ordinal : due_[line]) {
+  for (const std::uint64_t ordinal : memory_->due[line]) {
     if (ordinal <= length + accepted) installable = ordinal - length;
   }
   return installable;
 }
 
 void Ticket::commit(std::span<const std::uint64_t> accepted) noexcept {
-  for (std::size_t line = 0; line < plan_.size(); ++line) {
-    if (accepted[line] == 0 || progress_[line].ended) {
+  for (std::size_t line = 0; line < memory_->plan.size(); ++line) {
+    if (accepted[line] == 0 || memory_->progress[line].ended) {
       withdraw(line);
     } else {
-      open_pass(line, plan_[line].count);
+      open_pass(line, memory_->plan[line].count);
       install_line(line, accepted[line]);
       end_line(line);
     }
   }
-  --store_->open_tickets_;
-  store_ = nullptr;
+  close();
 }
 
 void Ticket::install_line(std::size_t line, std::uint64_t accepted) noexcept {
-  PageStore::Table& table = store_->entry(plan_[line].table);
+  PageStore::Table& table = store_->entry(memory_->plan[line].table);
   const std::uint64_t count = installable(line, accepted);
   // Of a promise what is accepted is used up; what must be computed again for it is promised anew.
   repay(line, accepted);
@@ -209,8 +236,8 @@ void Ticket::install_line(std::size_t line, std::uint64_t accepted) noexcept {
 
 // Where a ring has been written over, all that was committed before lies below the release line by now.
 void Ticket::install_cells(std::size_t line, std::size_t group) noexcept {
-  PageTable& cells = store_->entry(plan_[line].table).cells[group];
-  std::vector<Run>& runs = runs_[at(line, group)];
+  PageTable& cells = store_->entry(memory_->plan[line].table).cells[group];
+  std::vector<Run>& runs = memory_->runs[at(line, group)];
   if (runs.front().ordinal > cells.length()) {
     store_->release(group, cells.runs(), Holder::kFirm);
     cells.clear();
@@ -222,8 +249,8 @@ void Ticket::install_cells(std::size_t line, std::size_t group) noexcept {
 
 // The ticket's hold on the state becomes the conversation's.
 void Ticket::install_state(std::size_t line, std::size_t group, std::uint64_t ordinal) noexcept {
-  PageTable& cells = store_->entry(plan_[line].table).cells[group];
-  std::vector<StateWrite>& states = states_[at(line, group)];
+  PageTable& cells = store_->entry(memory_->plan[line].table).cells[group];
+  std::vector<StateWrite>& states = memory_->states[at(line, group)];
   const auto state = std::ranges::find(states, ordinal, &StateWrite::ordinal);
   store_->release(group, cells.runs(), Holder::kFirm);
   cells.clear();
@@ -232,16 +259,16 @@ void Ticket::install_state(std::size_t line, std::size_t group, std::uint64_t or
 }
 
 void Ticket::keep_checkpoints(std::size_t line, std::uint64_t end) noexcept {
-  if (prepared_.empty()) return;
-  PageStore::Table& table = store_->entry(plan_[line].table);
-  for (const CheckpointId id : prepared_[line]) {
+  if (memory_->prepared.empty()) return;
+  PageStore::Table& table = store_->entry(memory_->plan[line].table);
+  for (const CheckpointId id : memory_->prepared[line]) {
     if (store_->checkpoints_.at(id).ordinal <= end) {
       store_->keep_checkpoint(table, id);
     } else {
       store_->checkpoints_.remove(id);
     }
   }
-  prepared_[line].clear();
+  memory_->prepared[line].clear();
 }
 
 }  // namespace kvasir::pages

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -40,7 +41,7 @@ struct StateWrite {
 };
 
 // The reservation of one step. Move-only; must not outlive its store. Its conversations can be neither edited
-// nor closed while it is open.
+// nor closed while it is open. Once it is committed nothing of it may be called.
 //
 // A window group needs fewer cells than tokens for a line that is longer than its window and a pass: what the
 // line itself wrote and no later token sees is written again. Such a line is computed in passes of at most
@@ -52,7 +53,7 @@ class Ticket {
   ~Ticket();
 
   // The plan it was made for.
-  [[nodiscard]] std::span<const Growth> plan() const noexcept { return plan_; }
+  [[nodiscard]] std::span<const Growth> plan() const noexcept { return memory_->plan; }
 
   // The new cells of plan line `line` in group `group`, in order; ordinals go on from the committed length.
   // In a window group those that the pass opened last can see or writes, at first the first. None in
@@ -78,7 +79,30 @@ class Ticket {
 
  private:
   friend class PageStore;
-  explicit Ticket(PageStore& store) noexcept;
+
+  struct Progress {
+    std::uint64_t opened = 0;  // tokens whose cells have been written to
+    bool ended = false;        // withdrawn or installed
+  };
+
+  // What a ticket knows. Its store keeps it from ticket to ticket, so that a step in steady state takes no
+  // memory for it. Lists may be longer than this ticket's lines.
+  struct Memory {
+    // Empty for so many lines but for `plan`, which is set last: it says how many lines there are.
+    void reset(std::size_t lines, std::size_t groups, bool only_full);
+
+    std::vector<Growth> plan;
+    std::vector<Progress> progress;      // [line]
+    std::vector<std::vector<Run>> runs;  // [line, group]
+    // Empty in a store of full groups alone.
+    std::vector<std::vector<Run>> rings;              // [line, group]: all cells, where they are fewer
+    std::vector<std::vector<StateWrite>> states;      // [line, group]
+    std::vector<std::vector<std::uint64_t>> due;      // [line]: where checkpoints are kept, ascending
+    std::vector<std::vector<CheckpointId>> prepared;  // [line]: they, without owners
+  };
+
+  explicit Ticket(PageStore& store);
+  void close() noexcept;
   void repay(std::size_t line, std::uint64_t accepted) noexcept;
   void release_cells(std::size_t line, std::uint64_t keep) noexcept;
   void show_ring(std::size_t line, std::size_t group, std::uint64_t end) noexcept;
@@ -95,18 +119,7 @@ class Ticket {
 
   PageStore* store_;
   std::size_t groups_ = 0;
-  std::vector<Growth> plan_;
-  struct Progress {
-    std::uint64_t opened = 0;  // tokens whose cells have been written to
-    bool ended = false;        // withdrawn or installed
-  };
-  std::vector<Progress> progress_;      // [line]
-  std::vector<std::vector<Run>> runs_;  // [line, group]
-  // Empty in a store of full groups alone.
-  std::vector<std::vector<Run>> rings_;              // [line, group]: all cells, where they are fewer
-  std::vector<std::vector<StateWrite>> states_;      // [line, group]
-  std::vector<std::vector<std::uint64_t>> due_;      // [line]: where checkpoints are kept, ascending
-  std::vector<std::vector<CheckpointId>> prepared_;  // [line]: they, without owners
+  std::unique_ptr<Memory> memory_;  // from begin() to the ticket's end
 };
 
 // A change of the spans of one conversation.

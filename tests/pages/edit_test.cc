@@ -241,7 +241,34 @@ TEST(Edit, NamesTheFirstOrdinalItChanges) {
   };
   EXPECT_EQ(first_changed({}), UINT64_MAX);
   EXPECT_EQ(first_changed({{Kind::kRemove, 4, 0, 0}}), UINT64_MAX);
+  EXPECT_EQ(first_changed({{Kind::kRemove, 10, 0, 0}, {Kind::kRemove, 0, 0, 0}}), UINT64_MAX);
+  EXPECT_EQ(first_changed({{Kind::kShift, 0, 10, 0}}), UINT64_MAX);
+  EXPECT_EQ(first_changed({{Kind::kDivide, 0, 10, 1}}), UINT64_MAX);
+  EXPECT_EQ(first_changed({{Kind::kDivide, 0, 1, 7}}), UINT64_MAX) << "0 / 7 is 0";
+  EXPECT_EQ(first_changed({{Kind::kShift, 2, 8, 4}, {Kind::kShift, 2, 8, -4}}), UINT64_MAX);
+  EXPECT_EQ(first_changed({{Kind::kShift, 0, 1, 9}, {Kind::kDivide, 0, 1, 10}}), UINT64_MAX);
+  EXPECT_EQ(first_changed({{Kind::kDivide, 3, 7, 1}, {Kind::kShift, 5, 1, 0}, {Kind::kRemove, 8, 1, 0}}), 8);
   EXPECT_EQ(first_changed({{Kind::kShift, 7, 1, 1}, {Kind::kRemove, 5, 1, 0}}), 5);
+}
+
+// Wherever it is allowed, and where nothing may move as well: no cell is rewritten and none is taken.
+TEST(Edit, ThatLeavesEveryPositionAsItWasTakesNoCellAndKeepsWhatIsClean) {
+  auto fixed = PageStore::create(
+      {.page_cells = 16, .frames = 2, .groups = {{1}}, .pass_tokens = 512, .positions_can_move = false});
+  ASSERT_TRUE(fixed);
+  const TableId still = open_with(**fixed, 32);
+  edit(**fixed, still, {{Kind::kShift, 3, 20, 0}, {Kind::kDivide, 0, 32, 1}, {Kind::kRemove, 9, 0, 0}});
+  (*fixed)->remember(still, tokens_from(0, 32), 0);
+  EXPECT_EQ((*fixed)->prefix_blocks(), 2) << "all is as clean as it was";
+  const auto store = make_store(2);  // which is full
+  const TableId table = open_with(*store, 32);
+  const auto before = state_of(*store, {&table, 1});
+  edit(*store, table, {{Kind::kDivide, 0, 32, 1}});
+  edit(*store, table, {{Kind::kShift, 1, 31, 31}, {Kind::kDivide, 0, 1, 5}, {Kind::kShift, 1, 31, -31}});
+  EXPECT_EQ(state_of(*store, {&table, 1}), before);
+  EXPECT_EQ(refusal(*store, table, {{Kind::kDivide, 0, 32, 2}}), Outcome::kNoSpace);
+  EXPECT_EQ(refusal(*store, table, {{Kind::kShift, 3, 30, 0}}), Outcome::kInvalidArgument);
+  expect_sound(*store);
 }
 
 TEST(Edit, ExchangesTheCellsOfTwoTokensForAllWhoHoldThem) {

@@ -59,10 +59,10 @@ TEST(PrefixIndex, TellsBlocksOfOneHashApartByTheirTokens) {
   const PrefixIndex::BlockId of_b = index.insert(PrefixIndex::kRoot, {}, b, std::vector<PageTable>(1));
   EXPECT_EQ(index.find(PrefixIndex::kRoot, {}, a), of_a);
   EXPECT_EQ(index.find(PrefixIndex::kRoot, {}, b), of_b);
-  static_cast<void>(index.erase(of_a));
+  index.erase(of_a);
   EXPECT_EQ(index.find(PrefixIndex::kRoot, {}, a), std::nullopt);
   EXPECT_EQ(index.find(PrefixIndex::kRoot, {}, b), of_b);
-  static_cast<void>(index.erase(of_b));
+  index.erase(of_b);
   EXPECT_EQ(index.find(PrefixIndex::kRoot, {}, b), std::nullopt);
 }
 

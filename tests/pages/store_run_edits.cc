@@ -71,10 +71,12 @@ StoreRun::ForeseenEdit StoreRun::foresee(const TwinConversation& conversation,
       edit.marks[group].push_back(i);
   }
   if (!conversation.owed.empty()) edit.outcome = Outcome::kWrongState;
+  const ForeseenEdit unchanged = edit;
   for (const EditOperation& operation : operations) {
     if (edit.outcome == Outcome::kDone) edit.outcome = edit.after.judge(operation, spec_);
     if (edit.outcome != Outcome::kDone) break;
-    if (operation.count > 0) edit.first_changed = std::min(edit.first_changed, operation.first);
+    if (changes_nothing(operation)) continue;
+    edit.first_changed = std::min(edit.first_changed, operation.first);
     for (std::size_t group = 0; group < spec_.groups.size(); ++group) {
       if (!keeps_tokens(spec_.groups[group])) continue;
       const std::uint64_t start = edit.after.starts[group];
@@ -89,7 +91,17 @@ StoreRun::ForeseenEdit StoreRun::foresee(const TwinConversation& conversation,
     }
     edit.after.edit(operation, spec_, turns_);
   }
-  return edit;
+  // Positions that are what they were, with nothing taken out: nothing has happened.
+  bool all_held = false;
+  for (std::size_t group = 0; group < spec_.groups.size(); ++group) {
+    all_held = all_held || (keeps_tokens(spec_.groups[group]) && conversation.starts[group] == 0);
+  }
+  const bool moved = std::ranges::any_of(
+      operations, [](const EditOperation& one) { return one.kind != EditOperation::Kind::kRemove; });
+  if (edit.outcome != Outcome::kDone || !moved || !all_held) return edit;
+  if (!std::ranges::equal(edit.after.cells, conversation.cells, {}, &TwinCell::position, &TwinCell::position))
+    return edit;
+  return unchanged;
 }
 
 // The cells that stay and would have been given back before the last pass of what is promised.

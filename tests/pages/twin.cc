@@ -65,13 +65,19 @@ void TwinConversation::drop_checkpoints_above(std::uint64_t ordinal) {
   std::erase_if(checkpoints, [&](const auto& checkpoint) { return checkpoint->ordinal > ordinal; });
 }
 
+bool changes_nothing(const EditOperation& operation) {
+  using Kind = EditOperation::Kind;
+  return operation.count == 0 || (operation.kind == Kind::kShift && operation.amount == 0) ||
+         (operation.kind == Kind::kDivide && operation.amount == 1);
+}
+
 Outcome TwinConversation::judge(const EditOperation& operation, const StoreSpec& spec) const {
   using Kind = EditOperation::Kind;
   const std::uint64_t length = cells.size();
   if (operation.first > length || operation.count > length - operation.first)
     return Outcome::kInvalidArgument;
   if (operation.kind == Kind::kDivide && operation.amount < 1) return Outcome::kInvalidArgument;
-  if (operation.count == 0) return Outcome::kDone;
+  if (changes_nothing(operation)) return Outcome::kDone;
   if (operation.kind == Kind::kRemove && operation.first + operation.count == length)
     return rewinds_freely(operation.first, spec) ? Outcome::kDone : Outcome::kWrongState;
   std::uint64_t held = length;
@@ -90,7 +96,7 @@ Outcome TwinConversation::judge(const EditOperation& operation, const StoreSpec&
 
 void TwinConversation::edit(const EditOperation& operation, const StoreSpec& spec, Turns& turns) {
   using Kind = EditOperation::Kind;
-  if (operation.count == 0) return;
+  if (changes_nothing(operation)) return;
   const std::uint64_t end = operation.first + operation.count;
   const bool cuts_the_end = operation.kind == Kind::kRemove && end == cells.size();
   // An ordinal follows the token that it names; one whose token goes names the next that stays.

@@ -48,6 +48,9 @@ struct TwinCheckpoint {
   std::vector<std::vector<CellAt>> cells;  // [group]: of windows and states
 };
 
+// Whether an edit leaves everything as it is, wherever it applies.
+[[nodiscard]] bool changes_nothing(const EditOperation& operation);
+
 struct TwinConversation {
   TableId id{};
   std::uint64_t salt = 0;
