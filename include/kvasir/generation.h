@@ -27,10 +27,11 @@ class Generation {
   // What is there now, without waiting: nothing where nothing is.
   [[nodiscard]] Result<std::optional<GeneratedPiece>> poll();
 
-  // All that is still to come, in one piece.
+  // All that is still to come, in one piece. Errors as next(). Where one comes after something, that is
+  // given: finish() then says nothing, and the next call answers the error.
   [[nodiscard]] Result<GeneratedPiece> rest();
 
-  // Why it ended, once it has and everything is read.
+  // Why it ended, once it has and everything is read. Nothing where an error ended it.
   [[nodiscard]] std::optional<Finish> finish() const noexcept;
 
   // Stops drawing; Conversation::cancel() also takes back what is queued. What is in the outbox can still be

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -18,14 +18,14 @@ enum class ConversationId : std::uint64_t {};
 // What a step did with, or for, one conversation.
 struct ConversationReport {
   ConversationId id{};
+  std::uint64_t tokens = 0;            // of it that this step committed: prompted or generated,
+  std::uint64_t embeddings = 0;        // of those, embedding vectors
+  std::shared_ptr<const Error> error;  // says more where `outcome` is neither kDone nor kSuspended
   // kDone: all that was queued is computed. kSuspended: some is left for the next step. kNoSpace: it waits;
-  // `error` has the numbers. kCancelled, kComputeFailed, kOutOfMemory, ...: it was taken
-  // out, as it was before the step. `error` says more where it is neither kDone nor kSuspended.
+  // `error` has the numbers. kCancelled, kComputeFailed, kOutOfMemory, ...: it was taken out, as it was
+  // before the step.
   Outcome outcome = Outcome::kDone;
-  std::uint64_t tokens = 0;      // of it that this step committed: prompted or generated,
-  std::uint64_t embeddings = 0;  // of those, embedding vectors
-  bool generated = false;        // this step drew a token for generate()
-  std::optional<Error> error;
+  bool generated = false;  // this step drew a token for generate()
 };
 
 struct StepReport {

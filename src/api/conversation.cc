@@ -211,8 +211,7 @@ Result<Generation> Conversation::generate(const GenerateOptions& options) {
     KVASIR_ASSIGN(auto generation, engine::TextGeneration::create(*used.core->model->tokenizer, options));
     auto state = std::make_unique<Generation::State>();
     *state = {used.core, generation, used.id};
-    KVASIR_TRY(in_public_words(used.executor().change(
-        [&](Engine& engine) { return engine.generate(used.id, std::move(generation)); })));
+    KVASIR_TRY(in_public_words(used.executor().generate(used.id, generation)));
     return Generation(std::move(state));
   });
 }

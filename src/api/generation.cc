@@ -31,25 +31,35 @@ Result<Generation::State> Generation::use() const {
 Result<std::optional<GeneratedPiece>> Generation::next() {
   return base::within_memory([&]() -> Result<std::optional<GeneratedPiece>> {
     KVASIR_ASSIGN(const State mine, use());
-    return api::in_public_words(mine.core->executor->next_piece(mine.id, *mine.generation));
+    GeneratedPiece piece;
+    KVASIR_ASSIGN(const bool any,
+                  api::in_public_words(mine.core->executor->next_piece(mine.id, *mine.generation, piece)));
+    if (!any) return std::nullopt;
+    return piece;
   });
 }
 
 Result<std::optional<GeneratedPiece>> Generation::poll() {
   return base::within_memory([&]() -> Result<std::optional<GeneratedPiece>> {
     KVASIR_ASSIGN(const State mine, use());
-    return api::in_public_words(mine.core->executor->poll_piece(*mine.generation));
+    GeneratedPiece piece;
+    KVASIR_ASSIGN(const bool any,
+                  api::in_public_words(mine.core->executor->poll_piece(*mine.generation, piece)));
+    if (!any) return std::nullopt;
+    return piece;
   });
 }
 
 Result<GeneratedPiece> Generation::rest() {
   return base::within_memory([&]() -> Result<GeneratedPiece> {
+    KVASIR_ASSIGN(const State mine, use());
     GeneratedPiece all;
     while (true) {
-      KVASIR_ASSIGN(const std::optional<GeneratedPiece> piece, next());
-      if (!piece) return all;
-      all.text += piece->text;
-      all.tokens.insert(all.tokens.end(), piece->tokens.begin(), piece->tokens.end());
+      Result<bool> more = mine.core->executor->next_piece(mine.id, *mine.generation, all);
+      if (more && *more) continue;
+      // What came before an error is given first; the next call meets the error again.
+      if (more || !all.text.empty() || !all.tokens.empty()) return all;
+      return fail(api::in_public_words(std::move(more).error()));
     }
   });
 }

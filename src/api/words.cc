@@ -1,4 +1,6 @@
 #include <array>
+#include <memory>
+#include <new>
 #include <string_view>
 #include <utility>
 
@@ -34,7 +36,11 @@ Error in_public_words(Error error) {
 
 StepReport in_public_words(StepReport report) {
   for (ConversationReport& about : report.conversations) {
-    if (about.error) about.error = in_public_words(*std::move(about.error));
+    if (about.error == nullptr) continue;
+    try {
+      about.error = std::make_shared<const Error>(in_public_words(*about.error));
+    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the step has happened; its words stay
+    }
   }
   return report;
 }

@@ -1,5 +1,10 @@
 // Who may compute: the need of what is queued is promised as a whole before its first piece, so that none of
 // those who run ever lacks room. Who does not fit waits, in order.
+//
+// What the index knows of a beginning is taken together with the promise for the rest, or given back. A
+// prompt that is admitted at once shows it at once. Where the next step admits, it is borrowed until the
+// commit, and what was promised before is remembered: both are undone with a step that fails or is cancelled
+// (P1).
 
 #include <algorithm>
 #include <optional>
@@ -8,6 +13,7 @@
 #include "base/try.h"
 #include "base/within_memory.h"
 #include "engine/engine.h"
+#include "engine/open_step.h"
 
 namespace kvasir::engine {
 namespace {
@@ -55,13 +61,14 @@ bool Engine::twin_is_computed(const Conversation& conversation) const {
     if (other.settings.salt != conversation.settings.salt || other.first_embedded != UINT64_MAX) return false;
     const std::uint64_t common = common_beginning(std::span(conversation.queue.tokens).first(useful),
                                                   other.tokens, other.queue.tokens);
-    return common / page * page > other.tokens.size();
+    return common / page * page > other.tokens.size() + other.borrowed;
   });
 }
 
-// Takes from the index what it knows of the beginning of an empty conversation's queue.
-Result<std::uint64_t> Engine::take_known_beginning(Conversation& conversation) {
-  if (!options_.share_prefixes || conversation.asked_index || !conversation.tokens.empty()) return 0;
+// Lets an empty conversation hold what the index knows of the beginning of its queue, without showing it.
+Status Engine::borrow_beginning(Conversation& conversation) {
+  if (!options_.share_prefixes || conversation.asked_index) return {};
+  if (!conversation.tokens.empty() || store_->behind(conversation.table) > 0) return {};
   const std::span<const Token> queued = conversation.queue.tokens;
   // A hit stops before the first token whose logits are wanted, the last at the latest, and before a vector.
   const auto wanted = std::ranges::find(conversation.queue.every, std::uint8_t{1});
@@ -69,14 +76,35 @@ Result<std::uint64_t> Engine::take_known_beginning(Conversation& conversation) {
   const std::uint64_t limit =
       std::min({static_cast<std::uint64_t>(wanted - conversation.queue.every.begin()),
                 static_cast<std::uint64_t>(vector - queued.begin()), std::uint64_t{queued.size() - 1}});
-  conversation.tokens.reserve(queued.size());
-  KVASIR_ASSIGN(const std::uint64_t taken,
+  KVASIR_TRY(base::within_memory([&]() -> Status {
+    make_room(conversation.tokens, queued.size());
+    return {};
+  }));
+  KVASIR_ASSIGN(conversation.borrowed,
                 store_->adopt(conversation.table, queued, limit, conversation.settings.salt));
+  conversation.step_tokens = conversation.borrowed;
   conversation.asked_index = true;
-  conversation.tokens.assign(queued.begin(), queued.begin() + static_cast<std::ptrdiff_t>(taken));
+  return {};
+}
+
+// Within what borrow_beginning() took memory for. Answers how many tokens that are.
+std::uint64_t Engine::show_beginning(Conversation& conversation) noexcept {
+  const std::uint64_t taken = std::exchange(conversation.borrowed, 0);
+  const auto first = conversation.queue.tokens.begin();
+  conversation.tokens.insert(conversation.tokens.end(), first, first + static_cast<std::ptrdiff_t>(taken));
   conversation.accepted += taken;
+  conversation.reserved -= std::min(conversation.reserved, taken);
+  conversation.step_tokens -= std::min(conversation.step_tokens, taken);
   conversation.queue.pop(taken, model_->sizes().embedding);
   return taken;
+}
+
+void Engine::return_beginning(Conversation& conversation) noexcept {
+  if (conversation.borrowed == 0) return;
+  store_->return_beginning(conversation.table);
+  conversation.step_tokens -= std::min(conversation.step_tokens, conversation.borrowed);
+  conversation.borrowed = 0;
+  conversation.asked_index = false;
 }
 
 // Whether `a` is offered room before `b`.
@@ -85,9 +113,10 @@ bool Engine::comes_before(const Conversation& a, const Conversation& b) noexcept
   return a.arrival < b.arrival;
 }
 
-// Promises all that the conversation needs, or says what is missing. Whoever found no room before and is
-// passed over by this one counts it; who was passed over too often lets nobody before him.
-Status Engine::admit(Conversation& conversation) {
+// Promises all that the conversation needs, at least so much, or says what is missing. Whoever found no room
+// before and is passed over by this one counts it; who was passed over too often lets nobody before him.
+Status Engine::promise_all(Conversation& conversation, std::uint64_t at_least) {
+  const std::uint64_t need = std::max(need_of(conversation), at_least);
   const auto waits_before = [&](const Conversation& other) {
     return other.refused && wants_room(other) && comes_before(other, conversation);
   };
@@ -96,51 +125,103 @@ Status Engine::admit(Conversation& conversation) {
   });
   if (patient != conversations_.end()) {
     return fail(Outcome::kNoSpace, "another conversation has waited for room for long and comes first",
-                {.wanted = need_of(conversation), .available = 0, .setting = "--pool"});
+                {.wanted = need, .available = 0, .setting = "--pool"});
   }
-  if (Status promised = store_->promise(conversation.table, need_of(conversation)); !promised) {
-    conversation.refused = true;
+  if (Status promised = store_->promise(conversation.table, need); !promised) {
+    conversation.refused = promised.error().code() == Outcome::kNoSpace;
     return promised;
   }
   for (Conversation& other : conversations_) {
     if (waits_before(other)) ++other.passed_over;
   }
+  return {};
+}
+
+// A known beginning and the promise for the rest, or neither.
+Status Engine::admit(Conversation& conversation, std::uint64_t at_least) {
+  KVASIR_TRY(borrow_beginning(conversation));
+  Status promised = base::within_memory([&] { return promise_all(conversation, at_least); });
+  if (!promised) {
+    return_beginning(conversation);
+    return promised;
+  }
   conversation.admitted = true;
   conversation.refused = false;
   conversation.passed_over = 0;
   conversation.shortage.reset();
+  conversation.promised_before.reset();
   return {};
 }
 
 // At once, where nothing stands in the way; else it waits for its turn. Answers the tokens that the index
 // knew.
 std::uint64_t Engine::admit_if_possible(Conversation& conversation) noexcept {
-  try {
-    if (!wants_room(conversation) || twin_is_computed(conversation)) return 0;
-    const Result<std::uint64_t> taken = take_known_beginning(conversation);
-    if (!taken) return 0;
-    static_cast<void>(admit(conversation));
-    return *taken;
-  } catch (const std::bad_alloc&) {
-    return 0;  // it is tried again before each step
-  }
+  // Who gets nothing, for want of memory too, is asked again before each step.
+  if (!wants_room(conversation) || twin_is_computed(conversation) || !admit(conversation, 0)) return 0;
+  return show_beginning(conversation);
 }
 
-void Engine::admit_those_that_wait() {
-  std::vector<std::size_t> waiting;
+// Whether asking again would bring the answer of the last time, which then need not be put into words again.
+bool Engine::stays_refused(const Conversation& conversation, std::uint64_t free) const noexcept {
+  if (conversation.shortage == nullptr || !conversation.refused || conversation.short_free != free)
+    return false;
+  const bool may_find_more =
+      options_.share_prefixes && conversation.tokens.empty() && !conversation.asked_index;
+  const std::uint64_t need = need_of(conversation);
+  return !may_find_more && conversation.short_of == need && !store_->fits(conversation.table, need);
+}
+
+// For the step that begins. kOutOfMemory, where some may have been admitted.
+Status Engine::admit_those_that_wait(std::vector<std::size_t>& waiting) {
+  waiting.clear();
   for (std::size_t index = 0; index < conversations_.size(); ++index) {
     Conversation& conversation = conversations_[index];
-    conversation.shortage.reset();
-    if (wants_room(conversation) && !conversation.admitted) waiting.push_back(index);
+    if (wants_room(conversation) && !conversation.admitted) {
+      waiting.push_back(index);
+    } else {
+      conversation.shortage.reset();
+    }
   }
   std::ranges::sort(waiting, [&](std::size_t a, std::size_t b) {
     return comes_before(conversations_[a], conversations_[b]);
   });
+  std::uint64_t free = store_->tokens_free();
   for (const std::size_t index : waiting) {
     Conversation& conversation = conversations_[index];
-    if (twin_is_computed(conversation)) continue;
-    static_cast<void>(take_known_beginning(conversation));
-    if (const Status admitted = admit(conversation); !admitted) conversation.shortage = admitted.error();
+    const bool twin = twin_is_computed(conversation);
+    if (!twin && stays_refused(conversation, free)) continue;
+    conversation.shortage.reset();
+    if (twin) continue;
+    // No less than before while the step is open: it may have to be undone.
+    const std::uint64_t before = store_->promised(conversation.table);
+    Status admitted = admit(conversation, before);
+    if (admitted) {
+      conversation.promised_before = before;
+      free = store_->tokens_free();
+    } else if (admitted.error().code() == Outcome::kNoSpace) {
+      conversation.shortage = std::make_shared<const Error>(std::move(admitted).error());
+      conversation.short_of = need_of(conversation);
+      conversation.short_free = free;
+    } else {
+      return admitted;
+    }
+  }
+  return {};
+}
+
+// As it was before the step that begins, or is open, admitted it.
+void Engine::undo_admission(Conversation& conversation) noexcept {
+  return_beginning(conversation);
+  if (!conversation.promised_before) return;
+  conversation.admitted = false;
+  // No more than what is promised now, so it fits.
+  static_cast<void>(store_->promise(conversation.table, *conversation.promised_before));
+  conversation.promised_before.reset();
+}
+
+void Engine::undo_admissions() noexcept {
+  for (Conversation& conversation : conversations_) {
+    if (conversation.open()) undo_admission(conversation);
   }
 }
 
@@ -159,6 +240,7 @@ void Engine::renew_promise(Conversation& conversation) noexcept {
   if (conversation.admitted || conversation.queue.empty()) {
     const Status promised = store_->promise(conversation.table, need_of(conversation));
     if (!promised) conversation.admitted = false;
+    conversation.promised_before.reset();
   }
 }
 
@@ -168,7 +250,7 @@ const Error* Engine::first_shortage() const noexcept {
     if (!conversation.open() || !conversation.shortage) continue;
     if (first == nullptr || comes_before(conversation, *first)) first = &conversation;
   }
-  return first != nullptr && first->shortage ? &*first->shortage : nullptr;
+  return first != nullptr ? first->shortage.get() : nullptr;
 }
 
 Status Engine::reserve(ConversationId id, std::uint64_t tokens) {
@@ -177,9 +259,12 @@ Status Engine::reserve(ConversationId id, std::uint64_t tokens) {
     const std::uint64_t queued = conversation->queue.size();
     KVASIR_TRY(check_length(*conversation, conversation->tokens.size() + queued, tokens));
     const std::uint64_t before = std::exchange(conversation->reserved, queued + tokens);
-    const Status promised = store_->promise(conversation->table, need_of(*conversation));
+    // What is borrowed may have to be computed after all.
+    const Status promised =
+        store_->promise(conversation->table, need_of(*conversation) + conversation->borrowed);
     if (promised) {
       conversation->admitted = !conversation->queue.empty();
+      conversation->promised_before.reset();
       return {};
     }
     conversation->reserved = before;

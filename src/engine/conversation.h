@@ -40,6 +40,9 @@ class Drawer {
   // Tokens that it may still draw, for whoever reserves room for them.
   [[nodiscard]] virtual std::uint64_t tokens_ahead() const noexcept = 0;
 
+  // Tokens that it may still draw, for whoever takes memory for them beforehand.
+  [[nodiscard]] virtual std::uint64_t tokens_left() const noexcept { return 0; }
+
   // Draws from the row of logits of the last of `length` tokens, when the conversation has accepted
   // `accepted` tokens in its life. `room` is how many more it could take. An error takes the conversation out
   // of the step and ends the generation.
@@ -104,9 +107,15 @@ struct Conversation {
   bool refused = false;           // it was offered room and there was not enough
   bool admitted = false;          // all that is queued is promised
   bool asked_index = false;       // its beginning was looked for
+  bool draw_due = false;          // its drawer is to draw from the last logits, before anything is computed
   bool in_step = false;
-  std::uint64_t step_tokens = 0;  // of the queue, that the open step computes
-  std::optional<Error> shortage;  // why it is not admitted
+  std::uint64_t step_tokens = 0;  // of the queue, that the open step takes; `borrowed` ones first
+  std::uint64_t borrowed = 0;     // of the queue, whose cells it holds by the index, to be shown at commit
+  std::shared_ptr<const Error> shortage;  // why it is not admitted
+  std::uint64_t short_of = 0;             // that time: what it needed
+  std::uint64_t short_free = 0;           // and what was free
+  // Where the step that is open has admitted it: what was promised to it before.
+  std::optional<std::uint64_t> promised_before;
 
   [[nodiscard]] bool open() const noexcept { return life == Life::kOpen; }
 };

@@ -96,6 +96,13 @@ Status Engine::check_length(const Conversation& conversation, std::uint64_t held
                .setting = by_pool ? "--pool" : (by_itself ? "max_length" : "--ctx")});
 }
 
+// Memory for what is queued and `more` behind it, so that the steps which compute it need none.
+Status Engine::make_places(Conversation& conversation, std::uint64_t more) {
+  const std::uint64_t tokens = conversation.queue.size() + more;
+  make_room(conversation.tokens, conversation.tokens.size() + tokens);
+  return store_->make_places(conversation.table, tokens);
+}
+
 Result<std::uint64_t> Engine::prompt(ConversationId id, std::span<const Token> tokens, LogitsWanted wanted) {
   return prompt_mixed(id, {tokens, {}}, wanted);
 }
@@ -103,9 +110,12 @@ Result<std::uint64_t> Engine::prompt(ConversationId id, std::span<const Token> t
 Result<std::uint64_t> Engine::prompt_mixed(ConversationId id, const PromptItems& items, LogitsWanted wanted) {
   return base::within_memory([&]() -> Result<std::uint64_t> {
     KVASIR_ASSIGN(Conversation* const conversation, find(id));
+    if (conversation->drawer != nullptr)
+      return fail(Outcome::kWrongState, "the conversation generates; read it to its end, or cancel it");
     KVASIR_TRY(check_items(items));
     KVASIR_TRY(check_length(*conversation, conversation->tokens.size() + conversation->queue.size(),
                             items.tokens.size()));
+    KVASIR_TRY(make_places(*conversation, items.tokens.size()));
     reserve_more(conversation->queue, items);
     // Within what was reserved from here on.
     if (conversation->queue.empty()) conversation->arrival = arrivals_++;
@@ -135,6 +145,7 @@ Result<std::uint64_t> Engine::prompt_to(ConversationId id, std::span<const Token
     Queue queue;
     reserve_more(queue, {tokens.subspan(kept), {}});
     append(queue, {tokens.subspan(kept), {}}, LogitsWanted::kLast);
+    make_room(conversation->tokens, tokens.size());
     KVASIR_TRY(rewind(id, kept));
     conversation->queue = std::move(queue);
     conversation->drawn_queued = false;
@@ -193,36 +204,68 @@ void Engine::end_generation(Conversation& conversation, const Error* error) noex
   if (conversation.drawer == nullptr) return;
   conversation.drawer->end(error);
   conversation.drawer.reset();
+  conversation.draw_due = false;
 }
 
-Status Engine::generate(ConversationId id, std::shared_ptr<Drawer> drawer) {
-  return base::within_memory([&]() -> Status {
+Status Engine::generate(ConversationId id, const std::shared_ptr<Drawer>& drawer) {
+  KVASIR_ASSIGN(const std::optional<FirstDraw> first, begin_generation(id, drawer));
+  if (!first) return {};
+  const Result<Draw> drawn = draw_first(*first);
+  end_first_draw(*first, drawn);
+  if (!drawn) return fail(drawn.error());
+  return {};
+}
+
+Result<std::optional<FirstDraw>> Engine::begin_generation(ConversationId id, std::shared_ptr<Drawer> drawer) {
+  return base::within_memory([&]() -> Result<std::optional<FirstDraw>> {
     KVASIR_ASSIGN(Conversation* const conversation, find(id));
     if (conversation->drawer != nullptr)
       return fail(Outcome::kWrongState, "the conversation generates already; cancel that first");
-    if (!conversation->queue.empty()) {
-      conversation->drawer = std::move(drawer);
-      conversation->admitted = false;
-      admit_if_possible(*conversation);
-      return {};
-    }
-    if (conversation->last_logits == nullptr)
+    if (conversation->queue.empty() && conversation->last_logits == nullptr)
       return fail(Outcome::kNeedsPrompt, "there are no logits to go on from; prompt or refresh first");
+    KVASIR_TRY(make_places(*conversation, std::min(drawer->tokens_left(), room_of(*conversation))));
     reserve_more(conversation->queue, {{&kEmbedded, 1}, {}});
-    KVASIR_ASSIGN(const Draw draw, drawer->draw(*conversation->last_logits, conversation->settings.seed,
-                                                conversation->accepted, room_of(*conversation)));
-    drawer->publish();
-    if (draw.token) {
-      append(conversation->queue, {{&*draw.token, 1}, {}}, LogitsWanted::kLast);
-      conversation->drawn_queued = true;
-      ++drawn_.tokens;
-      conversation->arrival = arrivals_++;
-      conversation->admitted = false;
-    }
-    if (draw.goes_on) conversation->drawer = std::move(drawer);
-    if (draw.token) admit_if_possible(*conversation);
-    return {};
+    conversation->drawer = std::move(drawer);
+    if (conversation->queue.empty()) return first_draw_of(*conversation);
+    conversation->admitted = false;
+    admit_if_possible(*conversation);
+    return std::optional<FirstDraw>();
   });
+}
+
+FirstDraw Engine::first_draw_of(Conversation& conversation) noexcept {
+  const auto index = static_cast<std::size_t>(&conversation - conversations_.data());
+  return {.id = id_of(conversation, index),
+          .drawer = conversation.drawer,
+          .row = conversation.last_logits,
+          .seed = conversation.settings.seed,
+          .accepted = conversation.accepted,
+          .room = room_of(conversation)};
+}
+
+std::optional<FirstDraw> Engine::take_first_draw() noexcept {
+  const auto due = std::ranges::find(conversations_, true, &Conversation::draw_due);
+  if (due == conversations_.end()) return std::nullopt;
+  due->draw_due = false;
+  return first_draw_of(*due);
+}
+
+Result<Draw> Engine::draw_first(const FirstDraw& first) {
+  return base::within_memory(
+      [&] { return first.drawer->draw(*first.row, first.seed, first.accepted, first.room); });
+}
+
+// The queue has had a place for the token since the generation began, and nothing else was queued meanwhile.
+void Engine::end_first_draw(const FirstDraw& first, const Result<Draw>& drawn) noexcept {
+  const Conversation* const found = peek(first.id);
+  if (found == nullptr || found->drawer != first.drawer) return;
+  Conversation& conversation = conversations_[static_cast<std::size_t>(found - conversations_.data())];
+  if (!drawn) return end_generation(conversation, &drawn.error());
+  first.drawer->publish();
+  go_on_with(conversation, *drawn);
+  if (!drawn->token) return;
+  conversation.admitted = false;
+  admit_if_possible(conversation);
 }
 
 Result<ConversationId> Engine::fork(ConversationId id, bool keep_seed) {
@@ -234,7 +277,8 @@ Result<ConversationId> Engine::fork(ConversationId id, bool keep_seed) {
     child.life = Conversation::Life::kOpen;
     child.generation = conversations_[index].generation;
     child.settings = parent->settings;
-    child.tokens = parent->tokens;
+    child.tokens.reserve(parent->tokens.size() + parent->queue.size());
+    child.tokens.assign(parent->tokens.begin(), parent->tokens.end());
     child.accepted = parent->accepted;
     child.first_embedded = parent->first_embedded;
     child.last_logits = parent->last_logits;
@@ -248,7 +292,8 @@ Result<ConversationId> Engine::fork(ConversationId id, bool keep_seed) {
           sample::keyed_uniform(parent->settings.seed, parent->forks | std::uint64_t{1} << 63);
       child.settings.seed = static_cast<std::uint64_t>(draw * 0x1p53);
     }
-    KVASIR_ASSIGN(child.table, store_->fork(parent->table));
+    // What the parent has borrowed shows nowhere yet.
+    KVASIR_ASSIGN(child.table, parent->borrowed > 0 ? store_->open() : store_->fork(parent->table));
     ++parent->forks;
     conversations_[index] = std::move(child);
     Conversation& made = conversations_[index];

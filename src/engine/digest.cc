@@ -49,7 +49,7 @@ Result<std::uint64_t> Engine::digest() const {
         digest.number(kept.ordinal);
         digest.array(*kept.row);
       }
-      for (std::size_t group = 0; group < store_->group_count(); ++group) {
+      for (std::size_t group = 0; group < store_->group_count() && conversation.borrowed == 0; ++group) {
         for (const pages::Run& run : store_->runs(conversation.table, group))
           append_run(group, run, digest.bytes());
       }

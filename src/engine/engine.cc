@@ -75,7 +75,9 @@ Result<std::unique_ptr<Engine>> Engine::create(std::shared_ptr<const model::Mode
     KVASIR_ASSIGN(engine->workspace_, model::Workspace::create(*engine->model_, limits));
     engine->forward_ = std::make_unique<model::Forward>(*engine->model_, engine->arena_, *engine->store_,
                                                         pool, engine->workspace_);
+    if (options.share_prefixes) KVASIR_TRY(engine->store_->make_index_room());
     engine->capacity_ = engine->store_->tokens_free();
+    engine->out_of_memory_ = std::make_shared<const Error>(Outcome::kOutOfMemory, "out of memory");
     return engine;
   });
 }
@@ -212,7 +214,9 @@ Result<std::vector<float>> Engine::take_logits(ConversationId id) {
 Result<pages::Holdings> Engine::holdings(ConversationId id) const {
   return base::within_memory([&]() -> Result<pages::Holdings> {
     KVASIR_ASSIGN(const Conversation* const conversation, find(id));
-    return store_->holdings(conversation->table);
+    pages::Holdings holdings = store_->holdings(conversation->table);
+    if (conversation->borrowed > 0) holdings = {.promised = holdings.promised};
+    return holdings;
   });
 }
 

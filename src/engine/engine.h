@@ -8,13 +8,15 @@
 // no room waits, and nobody else does.
 //
 // Invariants (docs/invariants.md)
-//   E1  A conversation's cells are its committed tokens, no more, no fewer.
-//   E2  Until commit a step shows nowhere: tokens, queues, logits and free cells are those from before it.
+//   E1  A conversation's cells are its committed tokens, no more, no fewer, but for borrowed ones (E6).
+//   E2  Until commit a step shows nowhere: tokens, queues and logits are those from before it, and free cells
+//       but for what is promised to those whom it admits.
 //   E3  Everything that commit needs is allocated before the first pass.
 //   E4  A conversation in an open step is admitted: the ticket takes no cell that was not promised to it.
 //   E5  A conversation taken out of an open step keeps its cells of the ticket until the step ends, so that
-//   no
-//       job writes a cell that another holds.
+//       no job writes a cell that another holds.
+//   E6  A conversation whose queue begins with borrowed tokens holds their cells, is in the open step, and
+//       gives them back where that does not commit it.
 #pragma once
 
 #include <cstdint>
@@ -90,6 +92,16 @@ struct StepOptions {
   std::function<std::uint64_t(ConversationId, std::span<const KeptRow>)> accept;
 };
 
+// The first draw of a generation, from logits that are there.
+struct FirstDraw {
+  ConversationId id{};
+  std::shared_ptr<Drawer> drawer;
+  std::shared_ptr<const Row> row;
+  std::uint64_t seed = 0;
+  std::uint64_t accepted = 0;
+  std::uint64_t room = 0;
+};
+
 // What a step did.
 struct StepReport {
   Outcome outcome = Outcome::kIdle;  // kDone, kIdle, kSuspended or kCancelled
@@ -145,7 +157,18 @@ class Engine {
   // on with it. The first is drawn at once where the logits are there. kNotFound; kNeedsPrompt where there is
   // nothing to go on from; kWrongState while another generation goes on; kOutOfMemory, and what draw()
   // answers.
-  [[nodiscard]] Status generate(ConversationId id, std::shared_ptr<Drawer> drawer);
+  [[nodiscard]] Status generate(ConversationId id, const std::shared_ptr<Drawer>& drawer);
+
+  // The same in parts, for whoever lets others in while it draws: begin_generation() answers what is to be
+  // drawn first, where the logits are there; draw_first() does so, beside any other call; end_first_draw()
+  // goes on with what it brought, unless the generation has ended meanwhile. It ends where that is an error.
+  [[nodiscard]] Result<std::optional<FirstDraw>> begin_generation(ConversationId id,
+                                                                  std::shared_ptr<Drawer> drawer);
+  [[nodiscard]] static Result<Draw> draw_first(const FirstDraw& first);
+  void end_first_draw(const FirstDraw& first, const Result<Draw>& drawn) noexcept;
+  // Of a generation that began while its conversation's last token was computed: the step's commit leaves it
+  // to whoever steps. Nothing where there is none.
+  [[nodiscard]] std::optional<FirstDraw> take_first_draw() noexcept;
 
   // Ends the generation by `drawer` alone, with nothing for its being cancelled: what is queued stays so.
   // Nothing where it has ended, or where another goes on.
@@ -264,7 +287,7 @@ class Engine {
   }
   [[nodiscard]] Result<pages::Holdings> holdings(ConversationId id) const;
   [[nodiscard]] std::int64_t next_position(const Conversation& conversation) const noexcept {
-    return store_->next_position(conversation.table);
+    return conversation.borrowed > 0 ? 0 : store_->next_position(conversation.table);
   }
   [[nodiscard]] const model::Model& model() const noexcept { return *model_; }
   [[nodiscard]] const EngineOptions& options() const noexcept { return options_; }
@@ -291,6 +314,7 @@ class Engine {
   [[nodiscard]] Status check_length(const Conversation& conversation, std::uint64_t held,
                                     std::uint64_t more) const;
   void end_generation(Conversation& conversation, const Error* error) noexcept;
+  [[nodiscard]] Status make_places(Conversation& conversation, std::uint64_t more);
   void withdraw(Conversation& conversation) noexcept;
   void forget_rows_from(Conversation& conversation, std::uint64_t ordinal) noexcept;
 
@@ -299,17 +323,24 @@ class Engine {
   [[nodiscard]] bool runs(const Conversation& conversation) const noexcept;
   [[nodiscard]] std::uint64_t need_of(const Conversation& conversation) const noexcept;
   [[nodiscard]] bool twin_is_computed(const Conversation& conversation) const;
-  [[nodiscard]] Result<std::uint64_t> take_known_beginning(Conversation& conversation);
+  [[nodiscard]] Status borrow_beginning(Conversation& conversation);
+  std::uint64_t show_beginning(Conversation& conversation) noexcept;
+  void return_beginning(Conversation& conversation) noexcept;
   [[nodiscard]] static bool comes_before(const Conversation& a, const Conversation& b) noexcept;
-  [[nodiscard]] Status admit(Conversation& conversation);
+  [[nodiscard]] Status promise_all(Conversation& conversation, std::uint64_t at_least);
+  [[nodiscard]] Status admit(Conversation& conversation, std::uint64_t at_least);
   std::uint64_t admit_if_possible(Conversation& conversation) noexcept;
-  void admit_those_that_wait();
+  [[nodiscard]] bool stays_refused(const Conversation& conversation, std::uint64_t free) const noexcept;
+  [[nodiscard]] Status admit_those_that_wait(std::vector<std::size_t>& waiting);
+  void undo_admission(Conversation& conversation) noexcept;
+  void undo_admissions() noexcept;
   void renew_promise(Conversation& conversation) noexcept;
   [[nodiscard]] const Error* first_shortage() const noexcept;
 
   // Steps (open_step.cc).
   [[nodiscard]] std::uint64_t gather_demands(OpenStep& step) const;
   void plan_passes(OpenStep& step, const PassBounds& bounds, bool whole_queue) const;
+  [[nodiscard]] Result<bool> prepare_step(OpenStep& step, const StepOptions& options);
   [[nodiscard]] Status reserve_step(OpenStep& step);
   void prepare_deliveries(OpenStep& step);
   void place_piece(const OpenStep& step, std::size_t at, model::Pass& pass) const;
@@ -322,7 +353,7 @@ class Engine {
   void accept_some(const StepOptions& options) noexcept;
   void commit_line(std::size_t index) noexcept;
   void go_on_with(Conversation& conversation, const Draw& draw) noexcept;
-  void draw_now(Conversation& conversation) noexcept;
+  [[nodiscard]] FirstDraw first_draw_of(Conversation& conversation) noexcept;
   void leave_step(std::size_t index) noexcept;
   void put_step_away() noexcept;
 
@@ -344,6 +375,7 @@ class Engine {
   model::Workspace workspace_;
   std::unique_ptr<model::Forward> forward_;
   RowPool rows_;
+  std::shared_ptr<const Error> out_of_memory_;  // for whoever has no memory to say more
   CostModel cost_;
   std::uint64_t capacity_ = 0;
   std::vector<Conversation> conversations_;

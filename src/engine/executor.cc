@@ -197,7 +197,7 @@ Result<bool> Executor::ready(ConversationId id, const Mishaps& before) const {
 const Error* Executor::hopeless(ConversationId id) const {
   if (!stalled_) return nullptr;
   const Conversation* const conversation = engine_->peek(id);
-  return conversation != nullptr && conversation->shortage ? &*conversation->shortage : nullptr;
+  return conversation != nullptr ? conversation->shortage.get() : nullptr;
 }
 
 // Brings a waiting thread one step further: by stepping, or by waiting for whoever steps.
@@ -300,16 +300,39 @@ void Executor::call_due(Lock& held) noexcept {
   }
 }
 
-Result<std::optional<GeneratedPiece>> Executor::next_piece(ConversationId id, TextGeneration& generation) {
-  return base::within_memory([&]() -> Result<std::optional<GeneratedPiece>> {
+// Draws with the lock released: it takes time that grows with the vocabulary. Meanwhile the conversation is
+// in no step, and nothing but cancel() and close() is taken for it.
+Result<Draw> Executor::draw_first(Lock& held, const FirstDraw& first) {
+  held.unlock();
+  Result<Draw> drawn = Engine::draw_first(first);
+  held.lock();
+  close_posted();
+  engine_->end_first_draw(first, drawn);
+  changed();
+  return drawn;
+}
+
+Status Executor::generate(ConversationId id, const std::shared_ptr<Drawer>& drawer) {
+  return base::within_memory([&]() -> Status {
+    Lock held = lock();
+    KVASIR_TRY(check_open());
+    KVASIR_ASSIGN(const std::optional<FirstDraw> first, engine_->begin_generation(id, drawer));
+    changed();
+    if (first) KVASIR_TRY(draw_first(held, *first));
+    return {};
+  });
+}
+
+Result<bool> Executor::next_piece(ConversationId id, TextGeneration& generation, GeneratedPiece& into) {
+  return base::within_memory([&]() -> Result<bool> {
     Lock held = lock();
     while (true) {
-      if (std::optional<GeneratedPiece> piece = generation.take()) {
+      if (generation.take(into)) {
         changed();  // its conversation may have waited for this place
-        return piece;
+        return true;
       }
       if (generation.error()) return fail(*generation.error());
-      if (generation.ended()) return std::optional<GeneratedPiece>();
+      if (generation.ended()) return false;
       const Status gone_on = go_on(held, id);
       if (gone_on) continue;
       if (gone_on.error().code() != Outcome::kWrongState) {
@@ -321,16 +344,13 @@ Result<std::optional<GeneratedPiece>> Executor::next_piece(ConversationId id, Te
   });
 }
 
-Result<std::optional<GeneratedPiece>> Executor::poll_piece(TextGeneration& generation) {
-  return base::within_memory([&]() -> Result<std::optional<GeneratedPiece>> {
+Result<bool> Executor::poll_piece(TextGeneration& generation, GeneratedPiece& into) {
+  return base::within_memory([&]() -> Result<bool> {
     const Lock held = lock();
-    std::optional<GeneratedPiece> piece = generation.take();
-    if (piece) {
-      changed();
-      return piece;
-    }
-    if (generation.error()) return fail(*generation.error());
-    return piece;
+    const bool taken = generation.take(into);
+    if (taken) changed();
+    if (!taken && generation.error()) return fail(*generation.error());
+    return taken;
   });
 }
 

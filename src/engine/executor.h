@@ -5,7 +5,7 @@
 //
 // Invariants (docs/invariants.md)
 //   X1  mutex_ is held whenever the engine is touched, but for run_job() and draw() of the one thread that
-//       steps.
+//       steps. A first draw touches its drawer and its row alone.
 //   X2  No callback runs and no thread is joined with mutex_ held.
 //   X3  Bytes of cells are touched by one thread at a time: the thread that steps, within a job and with
 //       bytes_ held, or the holder of mutex_ and bytes_.
@@ -110,10 +110,14 @@ class Executor : public std::enable_shared_from_this<Executor> {
   [[nodiscard]] Result<bool> wait_for(ConversationId id, std::int64_t ns);
   [[nodiscard]] Status when_ready(ConversationId id, ReadyCallback callback);
 
-  // The next piece of a generation, as wait() waits; nothing at its end.
-  [[nodiscard]] Result<std::optional<GeneratedPiece>> next_piece(ConversationId id,
-                                                                 TextGeneration& generation);
-  [[nodiscard]] Result<std::optional<GeneratedPiece>> poll_piece(TextGeneration& generation);
+  // As Engine::generate(); draws without the lock.
+  [[nodiscard]] Status generate(ConversationId id, const std::shared_ptr<Drawer>& drawer);
+
+  // Adds the next piece of a generation to `into`, waiting as wait() does; false at its end. On error nothing
+  // was added and no piece is lost.
+  [[nodiscard]] Result<bool> next_piece(ConversationId id, TextGeneration& generation, GeneratedPiece& into);
+  // The same without waiting: false where none is there.
+  [[nodiscard]] Result<bool> poll_piece(TextGeneration& generation, GeneratedPiece& into);
   // Ends it: nothing more is drawn. Nothing where it has ended or another goes on.
   void end_generation(ConversationId id, TextGeneration& generation) noexcept;
 
@@ -169,6 +173,7 @@ class Executor : public std::enable_shared_from_this<Executor> {
   [[nodiscard]] Status cancel_held(ConversationId id);
   [[nodiscard]] Result<bool> ready(ConversationId id, const Mishaps& before) const;
   [[nodiscard]] Status go_on(Lock& held, ConversationId id);
+  Result<Draw> draw_first(Lock& held, const FirstDraw& first);
   [[nodiscard]] const Error* hopeless(ConversationId id) const;
 
   [[nodiscard]] Result<kvasir::StepReport> step_held(Lock& held, const StepBudget& budget);

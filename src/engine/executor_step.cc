@@ -97,7 +97,7 @@ Status Executor::run_passes(Lock& held, const StepBudget& budget, std::int64_t d
   StepReport committed;
   engine_->prepare_report(committed);
   const auto waiting = std::ranges::count_if(engine_->conversations(), [](const Conversation& conversation) {
-    return conversation.open() && conversation.shortage.has_value();
+    return conversation.open() && conversation.shortage != nullptr;
   });
   committed.conversations.reserve(committed.conversations.size() + static_cast<std::size_t>(waiting));
   while (!engine_->passes_done() && !engine_->step_is_vain()) {
@@ -128,6 +128,7 @@ Status Executor::run_passes(Lock& held, const StepBudget& budget, std::int64_t d
     held.lock();
     close_posted();
     engine_->commit_step(options, committed);
+    while (const auto first = engine_->take_first_draw()) static_cast<void>(draw_first(held, *first));
   } else {
     engine_->abandon_step();
     committed.outcome = Outcome::kDone;
@@ -217,8 +218,9 @@ bool Executor::add_waiting(kvasir::StepReport& report) const noexcept {
     if (!conversation.open() || !conversation.shortage) continue;
     any = true;
     if (report.conversations.size() == report.conversations.capacity()) continue;
-    report.conversations.push_back({.id = Engine::id_of(conversation, index), .outcome = Outcome::kNoSpace});
-    report.conversations.back().error.emplace(failed(*conversation.shortage).error());
+    report.conversations.push_back({.id = Engine::id_of(conversation, index),
+                                    .error = conversation.shortage,
+                                    .outcome = Outcome::kNoSpace});
   }
   return any;
 }

@@ -101,14 +101,14 @@ void TextGeneration::end(const Error* error) noexcept {
   }
 }
 
-std::optional<GeneratedPiece> TextGeneration::take() {
-  if (outbox_.empty()) return std::nullopt;
-  Drawn& oldest = outbox_.front();
-  GeneratedPiece piece;
-  if (oldest.token) piece.tokens.push_back(*oldest.token);
-  piece.text = std::move(oldest.text);
+bool TextGeneration::take(GeneratedPiece& into) {
+  if (outbox_.empty()) return false;
+  const Drawn& oldest = outbox_.front();
+  into.text.reserve(into.text.size() + oldest.text.size());
+  if (oldest.token) into.tokens.push_back(*oldest.token);
+  into.text += oldest.text;
   outbox_.erase(outbox_.begin());
-  return piece;
+  return true;
 }
 
 }  // namespace kvasir::engine

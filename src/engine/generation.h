@@ -32,14 +32,17 @@ class TextGeneration final : public Drawer {
   [[nodiscard]] std::uint64_t tokens_ahead() const noexcept override {
     return options_.reserve ? options_.max_tokens - published_ : 0;
   }
+  [[nodiscard]] std::uint64_t tokens_left() const noexcept override {
+    return options_.max_tokens - published_;
+  }
   [[nodiscard]] Result<Draw> draw(const Row& logits, std::uint64_t seed, std::uint64_t accepted,
                                   std::uint64_t room) override;
   void publish() noexcept override;
   void end(const Error* error) noexcept override;
 
-  // The oldest piece, or nothing where none waits.
-  // Throws std::bad_alloc, with nothing taken.
-  [[nodiscard]] std::optional<GeneratedPiece> take();
+  // Adds the oldest piece to `into`; false where none waits. Throws std::bad_alloc, with nothing taken and
+  // nothing added.
+  [[nodiscard]] bool take(GeneratedPiece& into);
 
   // Whether no further piece will come, and why; the error that ended it, if one did.
   [[nodiscard]] bool ended() const noexcept { return finish_.has_value() || error_.has_value(); }

@@ -10,13 +10,6 @@
 namespace kvasir::engine {
 namespace {
 
-// Room for `size` elements, growing as a vector does by itself: what grows by a token a step is not copied at
-// each of them.
-template <class T>
-void make_room(std::vector<T>& vector, std::size_t size) {
-  if (vector.capacity() < size) vector.reserve(std::max(size, vector.capacity() * 2));
-}
-
 // Appends the runs of `from` that lie below ordinal `end`, the last one cut there.
 void append_runs_below(std::span<const pages::Run> from, std::uint64_t end, std::vector<pages::Run>& into) {
   for (pages::Run run : from) {
@@ -57,11 +50,11 @@ std::uint64_t Engine::gather_demands(OpenStep& step) const {
     const Conversation& conversation = conversations_[index];
     if (!runs(conversation)) continue;
     const std::vector<std::uint8_t>& every = conversation.queue.every;
-    step.demands.push_back({conversation.queue.size(),
-                            std::ranges::find(every, std::uint8_t{1}) != every.end(),
+    const std::uint64_t queued = conversation.queue.size() - conversation.borrowed;
+    step.demands.push_back({queued, std::ranges::find(every, std::uint8_t{1}) != every.end(),
                             conversation.settings.priority, conversation.waited});
     step.who.push_back(index);
-    if (conversation.queue.size() == 1) ++generating;
+    if (queued == 1) ++generating;
   }
   return generating;
 }
@@ -71,7 +64,8 @@ std::uint64_t Engine::gather_demands(OpenStep& step) const {
 void Engine::plan_passes(OpenStep& step, const PassBounds& bounds, bool whole_queue) const {
   step.totals.assign(step.demands.size(), 0);
   do {
-    const std::vector<std::uint32_t> shares = plan_pass(step.demands, bounds, rotation_ + step.passes());
+    plan_pass(step.demands, bounds, rotation_ + step.passes(), step.plan);
+    const std::vector<std::uint32_t>& shares = step.plan.shares;
     const std::size_t before = step.pieces.size();
     for (std::size_t i = 0; i < shares.size(); ++i) {
       step.demands[i].waited = shares[i] > 0 ? 0 : step.demands[i].waited + 1;
@@ -93,8 +87,9 @@ Status Engine::reserve_step(OpenStep& step) {
     const std::size_t index = step.who[i];
     step.line_of[i] = step.growths.size();
     step.growths.push_back({conversations_[index].table, step.totals[i]});
-    OpenStep::Line& line = step.lines.emplace_back();
+    OpenStep::Line& line = step.add_line();
     line.index = index;
+    line.borrowed = conversations_[index].borrowed;
     line.id = id_of(conversations_[index], index);
     line.tokens = step.totals[i];
     step.accepted.push_back(step.totals[i]);
@@ -108,47 +103,61 @@ Status Engine::reserve_step(OpenStep& step) {
 // Plans, reserves and allocates all that the step needs (E3). Answers whether there is anything to do.
 Result<bool> Engine::begin_step(const StepOptions& options) {
   Result<bool> begun = base::within_memory([&]() -> Result<bool> {
-    admit_those_that_wait();
     if (spare_step_ == nullptr) spare_step_ = std::make_unique<OpenStep>();
     OpenStep& step = *spare_step_;
-    const std::uint64_t generating = gather_demands(step);
-    plan_passes(step, bounds_of(options_, options, cost_, generating), options.whole_queue);
-    if (step.passes() == 0) {
-      if (const Error* const shortage = first_shortage()) return fail(*shortage);
-      return false;
-    }
-    KVASIR_TRY(reserve_step(step));
-    prepare_deliveries(step);
+    KVASIR_ASSIGN(const bool any, prepare_step(step, options));
+    if (!any) return false;
     // Nothing fails from here on.
     for (std::size_t i = 0; i < step.who.size(); ++i) {
       Conversation& conversation = conversations_[step.who[i]];
       conversation.waited = step.totals[i] > 0 ? 0 : conversation.waited + step.passes();
       conversation.in_step = step.totals[i] > 0;
-      conversation.step_tokens = step.totals[i];
+      if (conversation.in_step) {
+        conversation.step_tokens = conversation.borrowed + step.totals[i];
+      } else if (conversation.borrowed > 0) {
+        undo_admission(conversation);  // E6; it is asked again before the next step
+      }
     }
     open_step_ = std::move(spare_step_);
     return true;
   });
+  if (begun && *begun) return true;
   if (spare_step_ != nullptr) spare_step_->reset();
+  undo_admissions();
   return begun;
+}
+
+// All that may fail, where undo_admissions() undoes what happened.
+Result<bool> Engine::prepare_step(OpenStep& step, const StepOptions& options) {
+  KVASIR_TRY(admit_those_that_wait(step.waiting));
+  const std::uint64_t generating = gather_demands(step);
+  plan_passes(step, bounds_of(options_, options, cost_, generating), options.whole_queue);
+  if (step.passes() == 0) {
+    if (const Error* const shortage = first_shortage()) return fail(*shortage);
+    return false;
+  }
+  KVASIR_TRY(reserve_step(step));
+  prepare_deliveries(step);
+  return true;
 }
 
 void Engine::prepare_deliveries(OpenStep& step) {
   const std::size_t width = model_->sizes().embedding;
   for (OpenStep::Line& line : step.lines) {
     Conversation& conversation = conversations_[line.index];
-    const auto queued = std::span(conversation.queue.tokens).first(line.tokens);
+    const auto queued = std::span(conversation.queue.tokens).subspan(line.borrowed, line.tokens);
     line.embedded = static_cast<std::uint64_t>(std::ranges::count(queued, kEmbedded));
     const auto floats = std::span(conversation.queue.vectors).first(line.embedded * width);
     line.vectors.assign(floats.begin(), floats.end());
-    line.ends_queue = line.tokens == conversation.queue.size();
+    const std::uint64_t taken = line.borrowed + line.tokens;
+    line.ends_queue = taken == conversation.queue.size();
     if (line.ends_queue) line.last_row = rows_.take();
-    for (std::uint64_t i = 0; i < line.tokens; ++i) {
+    for (std::uint64_t i = line.borrowed; i < taken; ++i) {
       if (conversation.queue.every[i] == 0) continue;
       line.kept_rows.push_back(rows_.take());
       line.kept.push_back({conversation.tokens.size() + i, line.kept_rows.back()});
     }
-    make_room(conversation.tokens, conversation.tokens.size() + line.tokens);
+    make_room(conversation.tokens, conversation.tokens.size() + taken);
     make_room(conversation.kept, conversation.kept.size() + line.kept.size());
     // For what is drawn at the end.
     make_room(conversation.queue.tokens, conversation.queue.size() + 1);
@@ -205,6 +214,7 @@ void Engine::place_piece(const OpenStep& step, std::size_t at, model::Pass& pass
   for (std::size_t group = 0; group < groups; ++group) {
     std::vector<pages::Run>& runs = sequence.runs[group];
     runs.clear();
+    runs.reserve(store_->places(table, group) + 1);  // a span may be cut in two
     append_runs_below(store_->runs(table, group), begin + piece.count, runs);
     append_runs_below(step.reservation().new_runs(piece.line, group), begin + piece.count, runs);
     for (const pages::Run& run : runs) {
@@ -232,21 +242,22 @@ void Engine::build_pass(const OpenStep& step, model::Pass& pass) const {
     place_piece(step, at, pass);
     const float* vector = line.vectors.data();
     if (line.embedded > 0) {
-      const auto before = std::count(
-          queue.tokens.begin(), queue.tokens.begin() + static_cast<std::ptrdiff_t>(piece.first), kEmbedded);
+      const auto begin = queue.tokens.begin() + static_cast<std::ptrdiff_t>(line.borrowed);
+      const auto before = std::count(begin, begin + static_cast<std::ptrdiff_t>(piece.first), kEmbedded);
       vector += before * static_cast<std::ptrdiff_t>(model_->sizes().embedding);
     }
     for (std::uint64_t in_line = piece.first; in_line < piece.first + piece.count; ++in_line) {
       const bool last = line.ends_queue && in_line + 1 == line.tokens;
-      const bool embedded = queue.tokens[in_line] == kEmbedded;
+      const std::uint64_t in_queue = line.borrowed + in_line;
+      const bool embedded = queue.tokens[in_queue] == kEmbedded;
       pass.rows.push_back(
-          {.token = queue.tokens[in_line],
+          {.token = queue.tokens[in_queue],
            .vector = embedded ? vector : nullptr,
            .sequence = static_cast<std::uint32_t>(at),
            .ordinal = store_->length(conversation.table) + in_line,
            .position = store_->next_position(conversation.table) + static_cast<std::int64_t>(in_line)});
       if (embedded) vector += model_->sizes().embedding;
-      if (last || queue.every[in_line] != 0) pass.rows.back().logits_row = pass.logit_rows++;
+      if (last || queue.every[in_queue] != 0) pass.rows.back().logits_row = pass.logit_rows++;
     }
   }
 }
@@ -286,10 +297,11 @@ void Engine::end_pass() noexcept {
 void Engine::prepare_draws() noexcept {
   for (OpenStep::Line& line : open_step_->lines) {
     const Conversation& conversation = conversations_[line.index];
-    if (line.withdrawn || !line.ends_queue || conversation.queue.size() != line.tokens) continue;
+    const std::uint64_t taken = line.borrowed + line.tokens;
+    if (line.withdrawn || !line.ends_queue || conversation.queue.size() != taken) continue;
     line.drawer = conversation.drawer;
     line.seed = conversation.settings.seed;
-    line.accepted = conversation.accepted + line.tokens;
+    line.accepted = conversation.accepted + taken;
     line.room = room_of(conversation);
   }
 }
@@ -302,8 +314,12 @@ void Engine::draw() noexcept {
     });
     if (drawn) {
       line.draw = *drawn;
-    } else {
-      line.failure = std::move(drawn).error();
+      continue;
+    }
+    try {
+      line.failure = std::make_shared<const Error>(std::move(drawn).error());
+    } catch (const std::bad_alloc&) {
+      line.failure = out_of_memory_;
     }
   }
 }

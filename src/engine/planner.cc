@@ -11,8 +11,12 @@ constexpr std::uint64_t kPassesBetweenPieces = 8;
 // What is left of a pass while it is dealt out.
 class Dealer {
  public:
-  Dealer(std::span<const Demand> demands, const PassBounds& bounds)
-      : demands_(demands), tokens_(bounds.tokens), logit_rows_(bounds.logit_rows), dealt_(demands.size()) {}
+  // `dealt`, one for each demand, is what it deals.
+  Dealer(std::span<const Demand> demands, const PassBounds& bounds, std::vector<std::uint32_t>& dealt)
+      : demands_(demands), tokens_(bounds.tokens), logit_rows_(bounds.logit_rows) {
+    dealt.assign(demands.size(), 0);
+    dealt_ = dealt;
+  }
 
   // Gives a conversation up to `most` more tokens; says how many it got.
   std::uint32_t give(std::size_t index, std::uint64_t most) {
@@ -31,13 +35,12 @@ class Dealer {
   }
 
   [[nodiscard]] std::uint32_t tokens_left() const { return tokens_; }
-  [[nodiscard]] std::vector<std::uint32_t> dealt() && { return std::move(dealt_); }
 
  private:
   std::span<const Demand> demands_;
   std::uint32_t tokens_;
   std::uint32_t logit_rows_;
-  std::vector<std::uint32_t> dealt_;
+  std::span<std::uint32_t> dealt_;
 };
 
 // Who would wait too long if he had to wait any longer: of `who`, all of one priority and longest waiting
@@ -55,8 +58,9 @@ std::size_t urgent(std::span<const Demand> demands, std::span<const std::size_t>
   return count;
 }
 
-// Equal shares of `tokens`; what some do not use is dealt out again among the others. Answers what is left.
-std::uint32_t share_out(Dealer& dealer, std::vector<std::size_t> waiting, std::uint32_t tokens) {
+// Equal shares of `tokens`; what some do not use is dealt out again among the others. Answers what is left;
+// `waiting` has then served.
+std::uint32_t share_out(Dealer& dealer, std::vector<std::size_t>& waiting, std::uint32_t tokens) {
   while (!waiting.empty() && tokens > 0 && dealer.tokens_left() > 0) {
     const std::uint32_t at_hand = std::min(tokens, dealer.tokens_left());
     const std::uint32_t share =
@@ -73,9 +77,9 @@ std::uint32_t share_out(Dealer& dealer, std::vector<std::size_t> waiting, std::u
 
 }  // namespace
 
-std::vector<std::uint32_t> plan_pass(std::span<const Demand> demands, const PassBounds& bounds,
-                                     std::size_t first) {
-  std::vector<std::size_t> order;
+void plan_pass(std::span<const Demand> demands, const PassBounds& bounds, std::size_t first, PassPlan& plan) {
+  std::vector<std::size_t>& order = plan.order;
+  order.clear();
   order.reserve(demands.size());
   for (std::size_t i = 0; i < demands.size(); ++i) {
     const std::size_t index = (first + i) % demands.size();
@@ -90,7 +94,7 @@ std::vector<std::uint32_t> plan_pass(std::span<const Demand> demands, const Pass
     if (demands[a].waited != demands[b].waited) return demands[a].waited > demands[b].waited;
     return place(a) < place(b);
   });
-  Dealer dealer(demands, bounds);
+  Dealer dealer(demands, bounds, plan.shares);
   const auto class_end = [&](std::size_t begin) {
     std::size_t end = begin;
     while (end < order.size() && demands[order[end]].priority == demands[order[begin]].priority) ++end;
@@ -108,13 +112,12 @@ std::vector<std::uint32_t> plan_pass(std::span<const Demand> demands, const Pass
   }
   std::uint32_t tokens = generating ? bounds.prompt_tokens : bounds.tokens;
   for (std::size_t begin = 0; begin < order.size(); begin = class_end(begin)) {
-    std::vector<std::size_t> prompts;
+    plan.prompts.clear();
     for (std::size_t i = begin; i < class_end(begin); ++i) {
-      if (demands[order[i]].queued > 1) prompts.push_back(order[i]);
+      if (demands[order[i]].queued > 1) plan.prompts.push_back(order[i]);
     }
-    tokens = share_out(dealer, std::move(prompts), tokens);
+    tokens = share_out(dealer, plan.prompts, tokens);
   }
-  return std::move(dealer).dealt();
 }
 
 }  // namespace kvasir::engine

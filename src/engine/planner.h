@@ -22,14 +22,20 @@ struct PassBounds {
   std::uint32_t prompt_tokens = 512;  // that prompts get together while others generate
 };
 
-// How many tokens of each conversation go into the next pass.
+// What a pass is dealt out in, kept from pass to pass so that planning takes no memory.
+struct PassPlan {
+  std::vector<std::uint32_t> shares;  // [demand]: tokens in the pass
+  std::vector<std::size_t> order;
+  std::vector<std::size_t> prompts;
+};
+
+// How many tokens of each conversation go into the next pass: `plan.shares`.
 //
 // Conversations that wait for one token (generation) come first; the others share what is left as evenly as
 // their queues allow, those of a higher priority before those of a lower one. But each of n conversations of
 // one priority gets a piece at least every max(8, n) passes, whatever the others want, as long as a pass
 // holds a token for each priority: those that would else wait longer come before all. `first` rotates who
-// comes first among equals. The sum is 0 only if nothing is queued.
-[[nodiscard]] std::vector<std::uint32_t> plan_pass(std::span<const Demand> demands, const PassBounds& bounds,
-                                                   std::size_t first);
+// comes first among equals. The sum is 0 only if nothing is queued. Throws std::bad_alloc.
+void plan_pass(std::span<const Demand> demands, const PassBounds& bounds, std::size_t first, PassPlan& plan);
 
 }  // namespace kvasir::engine

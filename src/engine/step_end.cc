@@ -49,7 +49,7 @@ void Engine::accept_some(const StepOptions& options) noexcept {
 
 void Engine::commit_step(const StepOptions& options, StepReport& report) noexcept {
   OpenStep& step = *open_step_;
-  for (OpenStep::Line& line : step.lines) line.withdrawn = line.withdrawn || line.failure.has_value();
+  for (OpenStep::Line& line : step.lines) line.withdrawn = line.withdrawn || line.failure != nullptr;
   accept_some(options);
   step.reservation().commit(step.accepted);
   for (std::size_t index = 0; index < step.lines.size(); ++index) {
@@ -63,12 +63,17 @@ void Engine::commit_step(const StepOptions& options, StepReport& report) noexcep
       about.embeddings = line.embedded;
       about.generated = line.draw.has_value();
       report.tokens += about.tokens;
-    } else if (line.failure) {
+    } else if (line.failure != nullptr) {
       about.outcome = line.failure->code();
       end_generation(conversations_[line.index], &*line.failure);
       about.error = std::move(line.failure);
     }
     leave_step(index);
+  }
+  // Whom the step admitted and did not come to stays so, with no more than it needs.
+  for (Conversation& conversation : conversations_) {
+    if (conversation.open() && conversation.promised_before) renew_promise(conversation);
+    conversation.promised_before.reset();
   }
   rotation_ += step.passes();
   report.passes = static_cast<std::uint32_t>(step.passes());
@@ -81,6 +86,8 @@ void Engine::commit_line(std::size_t index) noexcept {
   OpenStep& step = *open_step_;
   OpenStep::Line& line = step.lines[index];
   Conversation& conversation = conversations_[line.index];
+  show_beginning(conversation);
+  conversation.promised_before.reset();
   const std::uint64_t before = conversation.tokens.size();
   const std::uint64_t accepted = step.accepted[index];
   const auto first = conversation.queue.tokens.begin();
@@ -133,8 +140,9 @@ void Engine::leave_step(std::size_t index) noexcept {
     line.drawer->publish();
     go_on_with(conversation, *line.draw);
   } else if (conversation.drawer != nullptr && conversation.queue.empty()) {
-    draw_now(conversation);
+    conversation.draw_due = conversation.last_logits != nullptr;
   }
+  undo_admission(conversation);  // where it was not committed
   renew_promise(conversation);
 }
 
@@ -147,20 +155,6 @@ void Engine::go_on_with(Conversation& conversation, const Draw& draw) noexcept {
   conversation.drawn_queued = true;
   ++drawn_.tokens;
   conversation.arrival = arrivals_++;
-}
-
-// For a generation that began while its conversation's last token was being computed.
-void Engine::draw_now(Conversation& conversation) noexcept {
-  if (conversation.last_logits == nullptr) return;
-  auto drawn = base::within_memory([&]() -> Result<Draw> {
-    conversation.queue.tokens.reserve(1);
-    conversation.queue.every.reserve(1);
-    return conversation.drawer->draw(*conversation.last_logits, conversation.settings.seed,
-                                     conversation.accepted, room_of(conversation));
-  });
-  if (!drawn) return end_generation(conversation, &drawn.error());
-  conversation.drawer->publish();
-  go_on_with(conversation, *drawn);
 }
 
 // A conversation that is taken out of the step keeps its cells until the step ends (E5); its queue has lost
@@ -179,6 +173,7 @@ void Engine::abandon_step() noexcept {
   std::ranges::fill(open_step_->accepted, 0);
   open_step_->reservation().commit(open_step_->accepted);
   for (std::size_t index = 0; index < open_step_->lines.size(); ++index) leave_step(index);
+  undo_admissions();
   put_step_away();
 }
 
@@ -215,6 +210,7 @@ Status Engine::run_passes(const StepOptions& options, StepReport& report) {
   const std::int64_t start = clock_->now_ns();
   commit_step(options, report);
   report.commit_ns = clock_->now_ns() - start;
+  while (const auto first = take_first_draw()) end_first_draw(*first, draw_first(*first));
   return {};
 }
 

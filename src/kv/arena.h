@@ -72,6 +72,10 @@ struct CellCopy {
 // The runs of one conversation in one layer, ready to be read by attend(). Made by Arena::resolve; keeps its
 // memory when it is filled again.
 class ResolvedRuns {
+ public:
+  // Takes memory for so many at once. Throws std::bad_alloc.
+  void reserve(std::size_t runs) { runs_.reserve(runs); }
+
  private:
   friend class Arena;
   std::vector<simd::CellRun> runs_;

@@ -305,6 +305,8 @@ void Forward::plan_attention() {
   for (std::uint32_t index = 0; index < pass_.sequences.size(); ++index) {
     const PassSequence& sequence = pass_.sequences[index];
     w.frame_runs.clear();
+    w.frame_runs.reserve(sequence.runs[mixer.group].capacity());
+    w.resolved[index].reserve(sequence.runs[mixer.group].capacity());
     for (const pages::Run& run : sequence.runs[mixer.group]) {
       const auto variant = std::ranges::find(shifts_[index], run.shift) - shifts_[index].begin();
       w.frame_runs.push_back({store_->frame(mixer.group, run.page, mixer.layer_in_group), run.cell, run.count,

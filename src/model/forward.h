@@ -48,8 +48,9 @@ struct PassRow {
 struct PassSequence {
   std::uint32_t first_row = 0;
   std::uint32_t rows = 0;
-  std::vector<std::vector<pages::Run>>
-      runs;  // [group], in order of ordinals, up to and with the rows' own cells
+  // [group], in order of ordinals, up to and with the rows' own cells. What is made of them has as much
+  // memory as they have: who expects more than there are reserves it here.
+  std::vector<std::vector<pages::Run>> runs;
 };
 
 struct Pass {

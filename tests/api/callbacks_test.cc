@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "api/api_run.h"
+#include "api/parts.h"
 
 namespace kvasir {
 namespace {
@@ -86,6 +88,89 @@ TEST(Callbacks, NoLockIsHeldWhileOneRuns) {
   EXPECT_EQ(low, 2);
 }
 
+// Draws one token, and looks around while it does.
+class LookingDrawer final : public engine::Drawer {
+ public:
+  explicit LookingDrawer(std::function<void()> look) : look_(std::move(look)) {}
+  [[nodiscard]] bool has_place() const noexcept override { return true; }
+  [[nodiscard]] std::uint64_t tokens_ahead() const noexcept override { return 1; }
+  [[nodiscard]] Result<engine::Draw> draw(const engine::Row& /*logits*/, std::uint64_t /*seed*/,
+                                          std::uint64_t /*accepted*/, std::uint64_t /*room*/) override {
+    ++drawn;
+    look_();
+    return engine::Draw{.token = 7};
+  }
+  void publish() noexcept override { ++published; }
+  void end(const Error* /*error*/) noexcept override { ++ended; }
+
+  int drawn = 0;
+  int published = 0;
+  int ended = 0;
+
+ private:
+  std::function<void()> look_;
+};
+
+// The first draw of a generation whose logits are there, that of a step, and the first of one that begins
+// while the step draws for another.
+TEST(Draws, AreMadeWithNoLockHeld) {
+  Executor executor = make_executor(128);
+  engine::Executor& inside = *api::Inside::core(executor)->executor;
+  Conversation first = must(executor.conversation());
+  Conversation second = must(executor.conversation());
+  const auto query = [&] {
+    from_another_thread([&] {
+      EXPECT_GT(executor.cache().pool, 0U);
+      EXPECT_EQ(outcome_of(first.prompt(some_tokens(1, 1))), Outcome::kWrongState) << "it generates";
+    });
+  };
+  must(first.prompt(some_tokens(10, 1)));
+  must(first.wait());
+  const auto at_once = std::make_shared<LookingDrawer>(query);
+  must(inside.generate(first.id(), at_once));
+  EXPECT_EQ(at_once->published, 1);
+  EXPECT_EQ(first.info().queued, 1U);
+  must(first.wait());
+  EXPECT_EQ(must(first.tokens()).back(), 7);
+
+  const auto late = std::make_shared<LookingDrawer>(
+      [&] { from_another_thread([&] { EXPECT_GT(executor.cache().pool, 0U); }); });
+  const auto in_step = std::make_shared<LookingDrawer>([&] {
+    query();
+    must(inside.generate(second.id(), late));
+    EXPECT_EQ(late->drawn, 0) << "its logits show with the commit";
+  });
+  must(first.prompt(some_tokens(3, 2)));
+  must(second.prompt(some_tokens(5, 3)));
+  must(inside.generate(first.id(), in_step));
+  must(executor.step());
+  EXPECT_EQ(in_step->published, 1);
+  EXPECT_EQ(late->published, 1);
+  EXPECT_EQ(second.info().queued, 1U);
+  must(executor.run_until_idle());
+  EXPECT_EQ(must(second.tokens()).back(), 7);
+  EXPECT_EQ(at_once->drawn + in_step->drawn + late->drawn, 3);
+}
+
+TEST(Draws, ThatWereCancelledMeanwhileBringNothing) {
+  Executor executor = make_executor(128);
+  engine::Executor& inside = *api::Inside::core(executor)->executor;
+  Conversation talk = must(executor.conversation());
+  must(talk.prompt(some_tokens(10, 1)));
+  must(talk.wait());
+  const auto cancelled = std::make_shared<LookingDrawer>([&] { must(talk.cancel()); });
+  must(inside.generate(talk.id(), cancelled));
+  EXPECT_EQ(cancelled->published, 0);
+  EXPECT_EQ(cancelled->ended, 1);
+  EXPECT_EQ(talk.info().queued, 0U);
+  EXPECT_EQ(must(executor.step()).outcome, Outcome::kIdle);
+  const auto closed = std::make_shared<LookingDrawer>([&] { talk.close(); });
+  must(inside.generate(talk.id(), closed));
+  EXPECT_EQ(closed->published, 0);
+  EXPECT_EQ(closed->ended, 1);
+  EXPECT_EQ(executor.cache().held, 0U);
+}
+
 TEST(Callbacks, WaitingForTheStepThatCalledIsAWrongState) {
   Executor executor = make_executor(256);
   Conversation talk = must(executor.conversation());
@@ -98,14 +183,15 @@ TEST(Callbacks, WaitingForTheStepThatCalledIsAWrongState) {
   std::vector<Outcome> inside;
   must(talk.when_ready([&](const Status&) {
     inside = {outcome_of(other.wait()), outcome_of(other.wait_for(std::chrono::hours(1))),
-              outcome_of(story.rest()), outcome_of(executor.step())};
+              outcome_of(story.rest()), outcome_of(story.rest()), outcome_of(executor.step())};
   }));
   must(executor.step());
-  ASSERT_EQ(inside.size(), 4U);
+  ASSERT_EQ(inside.size(), 5U);
   EXPECT_EQ(inside[0], Outcome::kWrongState);
   EXPECT_EQ(inside[1], Outcome::kWrongState);
-  EXPECT_EQ(inside[2], Outcome::kWrongState);
-  EXPECT_EQ(inside[3], Outcome::kBusy);
+  EXPECT_EQ(inside[2], Outcome::kDone) << "what the step drew is there";
+  EXPECT_EQ(inside[3], Outcome::kWrongState);
+  EXPECT_EQ(inside[4], Outcome::kBusy);
   EXPECT_EQ(must(other.wait_for(std::chrono::nanoseconds(0))), false);
 }
 

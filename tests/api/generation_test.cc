@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "api/api_run.h"
+#include "support/allocations.h"
 
 namespace kvasir {
 namespace {
@@ -354,6 +356,63 @@ TEST(Generation, OneWithoutAPromiseTakesRoomAsLongAsThereIsSome) {
   holds.close();
   must(talk.wait());
   EXPECT_EQ(talk.length(), 25U);
+}
+
+TEST(Generation, TheRestGivesWhatCameBeforeAnErrorAndThenTheError) {
+  Executor executor = make_executor(64);
+  Conversation holds = told(executor, some_tokens(40, 1), 1);
+  must(holds.wait());
+  Conversation talk = told(executor, some_tokens(10, 2), 2);
+  const GenerateOptions options{.max_tokens = 30, .ignore_end = true, .reserve = false};
+  Generation generation = must(talk.generate(options));
+  const GeneratedPiece came = must(generation.rest());
+  const Story story = story_of(some_tokens(10, 2), 2, options);
+  ASSERT_EQ(came.tokens.size(), 15U);
+  EXPECT_TRUE(std::ranges::equal(came.tokens, std::span(story.tokens).first(15)));
+  EXPECT_TRUE(story.text.starts_with(came.text));
+  EXPECT_FALSE(generation.finish()) << "it has no end of its own";
+  EXPECT_EQ(outcome_of(generation.rest()), Outcome::kNoSpace);
+  EXPECT_EQ(outcome_of(generation.next()), Outcome::kNoSpace);
+  EXPECT_EQ(talk.info().queued, 1U);
+}
+
+// Each single allocation of reading fails once: what is read in the end is the whole story.
+TEST(Generation, TheRestLosesNothingWhereMemoryIsShort) {
+  const GenerateOptions options{.max_tokens = 12, .ignore_end = true};
+  const Story story = story_of(some_tokens(10, 2), 2, options);
+  int failures = 0;
+  int parts = 0;
+  for (std::uint64_t n = 0; n < 300; ++n) {
+    Executor executor = make_executor(64);
+    Conversation talk = told(executor, some_tokens(10, 2), 2);
+    Generation generation = must(talk.generate(options));
+    must(executor.run_until_idle());
+    GeneratedPiece all;
+    bool fired = false;
+    for (int call = 0; call < 3; ++call) {
+      Result<GeneratedPiece> some = [&] {
+        if (call == 2) return generation.rest();
+        const test::AllocationFault fault(n, test::AllocationFault::Lasting::kOnce);
+        Result<GeneratedPiece> rest = generation.rest();
+        fired = fired || fault.fired();
+        return rest;
+      }();
+      if (!some) {
+        ASSERT_EQ(outcome_of(some), Outcome::kOutOfMemory);
+        ++failures;
+        continue;
+      }
+      parts += call > 0 && !some->tokens.empty() ? 1 : 0;
+      all.text += some->text;
+      all.tokens = joined(std::move(all.tokens), some->tokens);
+    }
+    ASSERT_EQ(all.tokens, story.tokens) << "allocation " << n;
+    ASSERT_EQ(all.text, story.text);
+    ASSERT_EQ(generation.finish(), Finish::kLength);
+    if (!fired) break;
+  }
+  EXPECT_GT(failures, 0);
+  EXPECT_GT(parts, 0) << "what came before an error was given";
 }
 
 TEST(Generation, AForkDrawsFromASeedOfItsOwnThatDependsOnItsParentAlone) {

@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "api/api_run.h"
+#include "support/paths.h"
 
 namespace kvasir {
 namespace {
@@ -20,6 +22,7 @@ using test::make_executor;
 using test::must;
 using test::outcome_of;
 using test::some_tokens;
+using test::TinyShape;
 
 TEST(Space, WhoCanNeverFitIsToldAtOnceWhoMustWaitIsNamedAndTheOthersAreUntouched) {
   Executor executor = make_executor(256, 64);
@@ -198,6 +201,58 @@ TEST(Space, AGenerationThatHasItsPromiseNeverWaitsInTheMiddle) {
   must(greedy.prompt(some_tokens(48, 2)));
   must(greedy.wait());
   EXPECT_EQ(must(story.rest()).tokens.size(), 60U);
+}
+
+// Nobody hangs and nobody is hurt: the step says whose end would help, and who remains tells the story to its
+// end.
+TEST(Space, SixteenThatGenerateAtTheLastCellGoOnOnceOneGivesWay) {
+  Executor executor = make_executor(256, 64);
+  const GenerateOptions options{.max_tokens = 40, .ignore_end = true, .reserve = false};
+  std::vector<Conversation> talks;
+  std::vector<Generation> stories;
+  for (std::uint64_t i = 0; i < 16; ++i) {
+    talks.push_back(must(executor.conversation({.seed = i})));
+    must(talks.back().prompt(some_tokens(10, i)));
+    stories.push_back(must(talks.back().generate(options)));
+  }
+  std::size_t gone = 0;
+  StepReport report = must(executor.run_until_idle());
+  for (; report.outcome == Outcome::kStalled && gone < 16; report = must(executor.run_until_idle())) {
+    EXPECT_NE(report.message.find("the least is lost by ending conversation"), std::string::npos)
+        << report.message;
+    EXPECT_EQ(executor.cache().free, 0U);
+    talks[gone++].close();
+  }
+  EXPECT_EQ(report.outcome, Outcome::kIdle);
+  EXPECT_GT(gone, 0U);
+  EXPECT_LE(gone, 12U) << "four of fifty tokens have room";
+  for (std::size_t i = 0; i < 16; ++i) {
+    const std::vector<Token> said = must(stories[i].rest()).tokens;
+    const std::vector<Token> all = test::alone(some_tokens(10, i), i, options).tokens;
+    EXPECT_EQ(stories[i].finish(), i < gone ? Finish::kCancelled : Finish::kLength);
+    EXPECT_TRUE(std::ranges::equal(said, std::span(all).first(said.size())));
+    EXPECT_TRUE(i < gone || said.size() == all.size());
+  }
+}
+
+// K72: a file that claims a context of 2^31 gets a cache of a sane size, and may be asked for more.
+TEST(Space, AClaimedContextOfTwoToTheThirtyFirstTakesNoMoreThanTheDefault) {
+  TinyShape shape = test::speaking_shape();
+  shape.context = 1U << 31;
+  const std::string path = test::scratch_directory() + "/claims.gguf";
+  test::speaking_draft(shape).write(path);
+  const Model claims = must(Model::load(path));
+  Executor executor = must(Executor::create(claims));
+  EXPECT_GE(executor.cache().pool, 4'096U);
+  EXPECT_LE(executor.cache().pool, 32'768U);
+  EXPECT_EQ(executor.context(), executor.cache().pool);
+  Conversation talk = must(executor.conversation());
+  must(talk.prompt(some_tokens(10, 1)));
+  must(talk.wait());
+  EXPECT_EQ(logits_of(talk).size(), claims.vocabulary());
+  const auto all = Executor::create(claims, {.pool = 1ULL << 31});
+  ASSERT_EQ(outcome_of(all), Outcome::kNoSpace);
+  EXPECT_EQ(all.error().numbers().wanted, 1ULL << 31);
 }
 
 TEST(Space, HigherPrioritiesAreAdmittedAndComputedFirst) {

@@ -182,6 +182,15 @@ TEST_F(Edits, ThatChangeNothingKeepTheLastLogits) {
   ASSERT_TRUE(engine->shift_left(id, 4, 0));  // K19
   ASSERT_TRUE(engine->shift_left(id, 40, 0));
   ASSERT_TRUE(engine->edit(id, {}));
+  const std::vector<std::vector<EditOperation>> edits = {
+      {{Kind::kShift, 0, 40, 0}},
+      {{Kind::kDivide, 3, 30, 1}},
+      {{Kind::kRemove, 7, 0, 0}},
+      {{Kind::kDivide, 0, 1, 4}},
+      {{Kind::kShift, 5, 9, 100}, {Kind::kDivide, 2, 3, 1}, {Kind::kShift, 5, 9, -100}},
+  };
+  for (const std::vector<EditOperation>& operations : edits) ASSERT_TRUE(engine->edit(id, operations));
+  EXPECT_EQ(engine->bytes_moved(), 0U);
   EXPECT_EQ(*engine->digest(), before);
   EXPECT_TRUE(same_bits(logits_of(engine, id), cold(tokens(40))));
 }

@@ -14,6 +14,13 @@ namespace {
 
 using Shares = std::vector<std::uint32_t>;
 
+Shares plan_pass(const std::vector<Demand>& demands, const PassBounds& bounds, std::size_t first) {
+  PassPlan plan;
+  plan.shares.assign(3, 99);  // of a pass before
+  engine::plan_pass(demands, bounds, first, plan);
+  return plan.shares;
+}
+
 // A random number from 1 to `most`.
 std::uint32_t up_to(std::mt19937& random, std::uint32_t most) {
   return 1 + static_cast<std::uint32_t>(random() % most);

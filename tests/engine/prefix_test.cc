@@ -250,5 +250,137 @@ TEST_F(SharedBeginnings, ComeAndGoUnderPressureWithoutABitChanged) {
   EXPECT_GT(reused, 0U);
 }
 
+// What a step that is stopped has admitted is as if it had never been asked for (E6).
+class AdmittedBeginnings : public SharedBeginnings {
+ protected:
+  // 64 tokens are known; the conversation that begins with them and has 40 more finds no room when it is
+  // prompted, since another holds all but two pages.
+  AdmittedBeginnings() : engine_(host(208)) {
+    known_ = tokens(64);
+    wanted_ = joined(known_, tokens(40, 2));
+    EXPECT_TRUE(engine_->close(open_with(engine_, joined(known_, tokens(1, 9)))));
+    other_ = open_with(engine_, tokens(112, 3));
+    waiting_ = *engine_->open();
+    const std::uint64_t free = engine_->tokens_free();
+    EXPECT_EQ(*engine_->prompt(waiting_, wanted_, LogitsWanted::kLast), 0U);
+    EXPECT_EQ(engine_->tokens_free(), free) << "what is known is not held by who waits";
+    EXPECT_TRUE(engine_->tokens(waiting_)->empty());
+  }
+
+  // Steps until the first job of a step that computes something of `waiting_`.
+  void suspend() {
+    ASSERT_TRUE(engine_->close(other_));
+    before_ = *engine_->digest();
+    const auto report = engine_->step({.between_jobs = [](const JobView&) { return Verdict::kSuspend; }});
+    ASSERT_TRUE(report);
+    ASSERT_EQ(report->outcome, Outcome::kSuspended);
+    ASSERT_TRUE(engine_->look(waiting_).value()->in_step);
+  }
+  void expect_cold(ConversationId id) {
+    step_until_idle(engine_);
+    EXPECT_TRUE(std::ranges::equal(*engine_->tokens(id), wanted_));
+    EXPECT_TRUE(same_bits(logits_of(engine_, id), cold_logits(model_, wanted_)));
+  }
+
+  Tokens known_;
+  Tokens wanted_;
+  EngineHost engine_;
+  ConversationId other_{};
+  ConversationId waiting_{};
+  std::uint64_t before_ = 0;
+};
+
+TEST_F(AdmittedBeginnings, AreGivenBackWhereTheRestFindsNoRoom) {
+  const std::uint64_t before = *engine_->digest();
+  const pages::PrefixCounters counters = engine_->prefix_counters();
+  for (int i = 0; i < 3; ++i) {
+    const auto refused = engine_->step();
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code(), Outcome::kNoSpace);
+    EXPECT_EQ(*engine_->digest(), before);
+    EXPECT_TRUE(engine_->tokens(waiting_)->empty());
+    EXPECT_EQ(*engine_->queued(waiting_), wanted_.size());
+  }
+  EXPECT_EQ(engine_->prefix_counters().tokens_found, counters.tokens_found);
+  ASSERT_TRUE(engine_->close(other_));
+  expect_cold(waiting_);
+  EXPECT_EQ(engine_->prefix_counters().tokens_found, counters.tokens_found + 64);
+  EXPECT_EQ(engine_->holdings(waiting_)->own + engine_->holdings(waiting_)->shared, wanted_.size());
+}
+
+TEST_F(AdmittedBeginnings, ShowWithTheCommitOfTheStepThatAdmitsAndNotBefore) {
+  suspend();
+  EXPECT_TRUE(engine_->tokens(waiting_)->empty());
+  EXPECT_EQ(*engine_->queued(waiting_), wanted_.size());
+  EXPECT_EQ(engine_->holdings(waiting_)->own + engine_->holdings(waiting_)->shared, 0U);
+  EXPECT_EQ(engine_->next_position(*engine_->look(waiting_).value()), 0);
+  const auto report = engine_->step();
+  ASSERT_TRUE(report);
+  EXPECT_EQ(report->tokens, 16U) << "what was computed";
+  EXPECT_EQ(engine_->tokens(waiting_)->size(), 64U + 16);
+  expect_cold(waiting_);
+}
+
+TEST_F(AdmittedBeginnings, GoBackWithTheStepThatIsAbandoned) {
+  suspend();
+  engine_->abandon_step();
+  EXPECT_EQ(*engine_->digest(), before_);
+  EXPECT_EQ(engine_->holdings(waiting_)->promised, 0U);
+  expect_cold(waiting_);
+}
+
+TEST_F(AdmittedBeginnings, GoBackWithTheConversationThatIsCancelledInTheStep) {
+  suspend();
+  const ConversationId child = *engine_->fork(waiting_);
+  EXPECT_TRUE(engine_->tokens(child)->empty() || engine_->tokens(child)->size() == 64U) << "its own hit";
+  ASSERT_TRUE(engine_->cancel(waiting_));
+  EXPECT_TRUE(engine_->tokens(waiting_)->empty());
+  step_until_idle(engine_);
+  EXPECT_TRUE(engine_->tokens(waiting_)->empty());
+  EXPECT_EQ(engine_->holdings(waiting_)->own + engine_->holdings(waiting_)->shared, 0U);
+  expect_cold(child);
+  ASSERT_TRUE(engine_->prompt(waiting_, wanted_, LogitsWanted::kLast));
+  expect_cold(waiting_);
+}
+
+TEST_F(AdmittedBeginnings, GoWithTheConversationThatIsClosedInTheStep) {
+  suspend();
+  ASSERT_TRUE(engine_->close(waiting_));
+  step_until_idle(engine_);
+  EXPECT_EQ(engine_->tokens_free(), engine_->capacity());
+}
+
+TEST_F(SharedBeginnings, OfAStepThatIsCancelledLeaveAReservationAsItWas) {
+  const EngineHost engine = host();
+  const Tokens known = tokens(64);
+  const Tokens wanted = joined(known, tokens(40, 2));
+  const ConversationId first = *engine->open();
+  ASSERT_TRUE(engine->prompt(first, joined(known, tokens(1, 9)), LogitsWanted::kLast));
+  const ConversationId twin = *engine->open();
+  ASSERT_TRUE(engine->reserve(twin, wanted.size() + 30));
+  ASSERT_EQ(*engine->prompt(twin, wanted, LogitsWanted::kLast), 0U) << "it waits for the first";
+  for (int i = 0; i < 4; ++i) ASSERT_TRUE(engine->step());
+  ASSERT_EQ(engine->tokens(first)->size(), 64U);
+  ASSERT_TRUE(engine->tokens(twin)->empty());
+  const std::uint64_t before = *engine->digest();
+  const std::uint64_t found = engine->prefix_counters().tokens_found;
+  for (int i = 0; i < 2; ++i) {
+    bool in_step = false;
+    const auto cancelled = engine->step({.between_jobs = [&](const JobView&) {
+      in_step = engine->look(twin).value()->in_step;
+      return Verdict::kCancel;
+    }});
+    ASSERT_TRUE(cancelled);
+    ASSERT_TRUE(in_step);
+    EXPECT_EQ(*engine->digest(), before);
+    EXPECT_EQ(engine->holdings(twin)->promised, wanted.size() + 30);
+    EXPECT_EQ(engine->prefix_counters().tokens_found, found);
+  }
+  step_until_idle(engine);
+  EXPECT_EQ(engine->prefix_counters().tokens_found, found + 64);
+  EXPECT_EQ(engine->holdings(twin)->promised, 30U) << "what was shared has used it up as well";
+  EXPECT_TRUE(same_bits(logits_of(engine, twin), cold_logits(model_, wanted)));
+}
+
 }  // namespace
 }  // namespace kvasir::engine

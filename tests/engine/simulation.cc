@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 
 #include "sample/sampler.h"
+#include "support/allocations.h"
 #include "support/engine_run.h"
 
 namespace kvasir::engine::test {
@@ -58,6 +60,7 @@ Simulation::Twin* Simulation::any() {
 
 // One thing that some thread does now.
 void Simulation::act(bool in_step) {
+  before_.reset();
   if (twins_.empty() || (twins_.size() < most_ && below(3) == 0)) return open();
   Twin& twin = *any();
   switch (below(12)) {
@@ -151,20 +154,17 @@ void Simulation::generate(Twin& twin) {
                                 .outbox = static_cast<std::uint32_t>(1 + below(3)),
                                 .reserve = below(2) == 0};
   auto generation = *TextGeneration::create(*tokenizer_, options);
-  const Status begun =
-      executor_->change([&](Engine& engine) { return engine.generate(twin.id, generation); });
+  const Status begun = executor_->generate(twin.id, generation);
   if (!begun) return require(begun.error().code() == Outcome::kNeedsPrompt, begun.error().message());
   twin.generation = std::move(generation);
 }
 
 void Simulation::read(Twin& twin) {
   if (twin.generation == nullptr) return;
-  const auto piece = executor_->poll_piece(*twin.generation);
-  require(piece.has_value(), "a generation failed");
-  if (piece && *piece) {
-    counts_->generated += (*piece)->tokens.size();
-    twin.prompted.insert(twin.prompted.end(), (*piece)->tokens.begin(), (*piece)->tokens.end());
-  }
+  GeneratedPiece piece;
+  require(executor_->poll_piece(*twin.generation, piece).has_value(), "a generation failed");
+  counts_->generated += piece.tokens.size();
+  twin.prompted.insert(twin.prompted.end(), piece.tokens.begin(), piece.tokens.end());
   if (twin.generation->ended() && !twin.generation->has_piece()) twin.generation.reset();
 }
 
@@ -174,27 +174,76 @@ void Simulation::follow(Twin& twin) {
   if (twin.generation != nullptr && twin.generation->ended()) twin.generation.reset();
 }
 
-void Simulation::step() {
+std::uint64_t Simulation::digest() const {
+  return executor_->look([](const Engine& engine) {
+    std::uint64_t digest = *engine.digest();
+    for (const Conversation& conversation : engine.conversations())
+      digest = digest * 31 + conversation.accepted;
+    return digest;
+  });
+}
+
+// In a quiet step nobody does anything meanwhile.
+StepBudget Simulation::random_budget(bool quiet) {
   StepBudget budget;
   budget.whole_queue = below(5) == 0;
   if (below(2) == 0) budget.time_ns = kTick * static_cast<std::int64_t>(1 + below(80));
   if (below(4) == 0) budget.tokens = 2 + below(10);
-  budget.between_jobs = [&](const JobView&) {
-    if (below(12) == 0) act(true);
-    return below(200) == 0 ? Verdict::kCancel : Verdict::kGoOn;
+  budget.between_jobs = [this, quiet](const JobView&) {
+    if (!quiet && below(12) == 0) act(true);
+    return below(quiet ? 60 : 200) == 0 ? Verdict::kCancel : Verdict::kGoOn;
   };
+  return budget;
+}
+
+// Now and then without memory. Not while one generates: that may lose its generation and nothing else.
+Result<kvasir::StepReport> Simulation::take_step(const StepBudget& budget, bool quiet) {
+  const bool generating =
+      std::ranges::any_of(twins_, [](const Twin& twin) { return twin.generation != nullptr; });
+  if (!quiet || generating || below(4) != 0) return executor_->step(budget);
+  using Lasting = kvasir::test::AllocationFault::Lasting;
+  const std::uint64_t number = below(20);
+  const Lasting lasting = below(2) == 0 ? Lasting::kOnce : Lasting::kFromThenOn;
+  const kvasir::test::AllocationFault fault(number, lasting);
+  return executor_->step(budget);
+}
+
+// P1: a step that is cancelled, refused, fails or finds nothing to do leaves everything as it was.
+void Simulation::check_undone(const Result<kvasir::StepReport>& report) {
+  const bool failed = !report;
+  require(!failed || report.error().code() == Outcome::kOutOfMemory, "a step failed");
+  if (!failed && report->outcome == Outcome::kSuspended) return;
+  const std::optional<std::uint64_t> before = std::exchange(before_, std::nullopt);
+  if (!before || (!failed && report->outcome == Outcome::kDone)) return;
+  require(digest() == *before, failed
+                                   ? "a step without memory has changed something"
+                                   : "a step with the outcome " + std::string(outcome_name(report->outcome)) +
+                                         " has changed something");
+  counts_->lacked_memory += failed ? 1 : 0;
+  counts_->undone += !failed && report->outcome != Outcome::kIdle ? 1 : 0;
+}
+
+void Simulation::check_time(const StepBudget& budget, const kvasir::StepReport& report,
+                            std::int64_t elapsed) {
+  if (!budget.time_ns || report.outcome != Outcome::kSuspended) return;
+  require(elapsed <= *budget.time_ns + (2 * kJobTicks + kStepTicks) * kTick,
+          "a step of " + std::to_string(*budget.time_ns) + " ns took " + std::to_string(elapsed));
+}
+
+void Simulation::step() {
+  const bool quiet = below(2) == 0;
+  const StepBudget budget = random_budget(quiet);
+  const bool continues = executor_->look([](const Engine& engine) { return engine.step_open(); });
+  if (!continues) before_ = digest();
   const std::int64_t start = clock_.now_ns();
-  const auto report = executor_->step(budget);
+  const auto report = take_step(budget, quiet);
   const std::int64_t elapsed = clock_.now_ns() - start;
-  require(report.has_value(), "a step failed: " + (report ? std::string() : report.error().message()));
+  check_undone(report);
   if (!report) return;
   ++counts_->steps;
   counts_->units += budget.whole_queue && report->passes > 1 ? 1 : 0;
   counts_->suspended += report->outcome == Outcome::kSuspended ? 1 : 0;
-  if (budget.time_ns && report->outcome == Outcome::kSuspended) {
-    require(elapsed <= *budget.time_ns + (2 * kJobTicks + kStepTicks) * kTick,
-            "a step of " + std::to_string(*budget.time_ns) + " ns took " + std::to_string(elapsed));
-  }
+  check_time(budget, *report, elapsed);
   for (const ConversationReport& about : report->conversations) {
     if (about.outcome != Outcome::kNoSpace) continue;
     ++counts_->waited_for_room;

@@ -42,6 +42,8 @@ struct SimulationCounts {
   std::uint64_t generated = 0;
   std::uint64_t units = 0;
   std::uint64_t reused = 0;
+  std::uint64_t undone = 0;         // steps that were cancelled or refused, and left what was before
+  std::uint64_t lacked_memory = 0;  // steps that failed for it, and left what was before
 };
 
 class Simulation {
@@ -76,6 +78,11 @@ class Simulation {
   void read(Twin& twin);
   void follow(Twin& twin);
   void step();
+  [[nodiscard]] kvasir::engine::StepBudget random_budget(bool quiet);
+  [[nodiscard]] Result<kvasir::StepReport> take_step(const StepBudget& budget, bool quiet);
+  void check_undone(const Result<kvasir::StepReport>& report);
+  void check_time(const StepBudget& budget, const kvasir::StepReport& report, std::int64_t elapsed);
+  [[nodiscard]] std::uint64_t digest() const;
   void check_fairness();
   void make_room(const kvasir::StepReport& report);
   void finish();
@@ -90,6 +97,8 @@ class Simulation {
   std::shared_ptr<Executor> executor_;
   std::vector<Twin> twins_;
   std::size_t most_ = 1;
+  std::optional<std::uint64_t>
+      before_;  // the digest from before the step, while nobody has done anything since
   std::string wrong_;
 };
 

@@ -39,6 +39,8 @@ TEST(Simulation, OfThousandsOfCoursesOfEventsEndsWithTheBitsOfRunsAlone) {
   expect_often("tokens generated", counts.generated);
   expect_often("units of passes", counts.units);
   expect_often("beginnings reused", counts.reused);
+  expect_often("steps undone", counts.undone);
+  expect_often("steps without memory", counts.lacked_memory);
 }
 
 }  // namespace
