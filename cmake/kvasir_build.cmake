@@ -50,7 +50,8 @@ if(KVASIR_FUZZ)
 endif()
 
 # kvasir_room(NAME SOURCES a.cc ... ROOMS lower ... LINK libraries ...): the library kvasir_NAME. ROOMS is the room's
-# one-way link line; tools/check_rooms.py holds the includes to it.
+# one-way link line; tools/check_rooms.py holds the includes to it. KVASIR_ROOMS and KVASIR_LIBRARIES gather what an
+# installed library is made of.
 function(kvasir_room name)
   cmake_parse_arguments(ARG "" "" "SOURCES;ROOMS;LINK" ${ARGN})
   add_library(kvasir_${name} STATIC ${ARG_SOURCES})
@@ -59,6 +60,8 @@ function(kvasir_room name)
     target_link_libraries(kvasir_${name} PUBLIC kvasir_${room})
   endforeach()
   target_link_libraries(kvasir_${name} PUBLIC ${ARG_LINK})
+  set_property(GLOBAL APPEND PROPERTY KVASIR_ROOMS ${name})
+  set_property(GLOBAL APPEND PROPERTY KVASIR_LIBRARIES ${ARG_LINK})
 endfunction()
 
 # kvasir_test(ROOM SOURCES a_test.cc ... [ROOMS more ...] [LABEL label]): the program ROOM_test. All its cases are one
