@@ -31,11 +31,12 @@ struct Inside;
 }  // namespace api
 
 struct ConversationOptions {
-  int priority = 0;                         // higher goes first
-  bool pinned = false;                      // never gives up its cells to make room for others
-  std::uint64_t salt = 0;                   // beginnings are shared only among conversations of one salt
-  std::optional<std::uint64_t> max_length;  // tokens it may reach; default: the executor's context
-  std::optional<std::uint64_t> seed;        // of its draws; default: a new one, see seed()
+  int priority = 0;        // higher goes first
+  bool pinned = false;     // never gives up its cells to make room for others
+  std::uint64_t salt = 0;  // beginnings are shared only among conversations of one salt
+  // Tokens it may reach; default: the executor's context.
+  std::optional<std::uint64_t> max_length = std::nullopt;
+  std::optional<std::uint64_t> seed = std::nullopt;  // of its draws; default: a new one, see seed()
 };
 
 // Vectors in the place of tokens, one behind the other, embedding_size() floats each. All must be finite.

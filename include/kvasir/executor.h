@@ -29,10 +29,10 @@ enum class CacheType : std::uint8_t { kF32, kF16, kBf16, kQ8_0, kQ4_0 };
 
 struct ExecutorOptions {
   // Tokens that one conversation may reach. Default: the trained length, as far as the pool holds it.
-  std::optional<std::uint64_t> context;
+  std::optional<std::uint64_t> context = std::nullopt;
   // Tokens that the cache holds in all. Default: the trained length, at most 32,768, and no more than fits in
   // half the free memory.
-  std::optional<std::uint64_t> pool;
+  std::optional<std::uint64_t> pool = std::nullopt;
   CacheType keys = CacheType::kF16;
   CacheType values = CacheType::kF16;
   std::uint32_t page_cells = 32;    // cells in a page: 16, 32, ... 256
@@ -42,7 +42,7 @@ struct ExecutorOptions {
   // Called, from whoever steps and with no lock held, when less than this many tokens are free after a step
   // and more were before it.
   std::uint64_t low_space_tokens = 0;
-  std::function<void(const CacheInfo&)> on_low_space;
+  std::function<void(const CacheInfo&)> on_low_space = nullptr;
 };
 
 // Where a step is, between two of its jobs.
@@ -63,11 +63,11 @@ enum class Verdict : std::uint8_t {
 // Bounds of a step.
 struct Budget {
   // The call returns within 2 ms of it, where a job of the model takes less; what is not finished stays open.
-  std::optional<std::chrono::nanoseconds> time;
+  std::optional<std::chrono::nanoseconds> time = std::nullopt;
   std::uint64_t tokens = UINT64_MAX;  // most in one pass
   bool whole_queue = false;           // all that is queued as one unit, all or nothing; else one pass
   // Asked between two jobs, from the thread that steps, with no lock held.
-  std::function<Verdict(const JobView&)> between_jobs;
+  std::function<Verdict(const JobView&)> between_jobs = nullptr;
 };
 
 // Move-only; what it was moved away from answers kWrongState. Any thread may call anything. Conversations may

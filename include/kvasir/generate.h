@@ -35,10 +35,12 @@ enum class Finish : std::uint8_t {
 
 struct GenerateOptions {
   std::uint64_t max_tokens = 256;
-  Sampler sampler;
-  std::vector<std::string> stop;   // ends before the first of these; it is not part of the text
-  std::vector<Token> stop_tokens;  // end like the model's own; they are not part of the text
-  bool ignore_end = false;         // go on where the model says that it is done
+  // NOLINTBEGIN(readability-redundant-member-init): GCC warns whoever names other members alone
+  Sampler sampler = {};
+  std::vector<std::string> stop = {};   // ends before the first of these; it is not part of the text
+  std::vector<Token> stop_tokens = {};  // end like the model's own; they are not part of the text
+  // NOLINTEND(readability-redundant-member-init)
+  bool ignore_end = false;  // go on where the model says that it is done
 
   // Pieces that wait to be read, at most: the conversation pauses when nobody reads.
   std::uint32_t outbox = 64;

@@ -24,7 +24,7 @@ struct ModelOptions {
 
   // Called now and then while loading, from the calling thread, with the share that is done (0 to 1). To
   // answer false cancels.
-  std::function<bool(double)> progress;
+  std::function<bool(double)> progress = nullptr;
 };
 
 // Whether the tokens that begin (and end) a text in this vocabulary are added to it.

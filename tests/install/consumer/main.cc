@@ -10,7 +10,7 @@ namespace {
 kvasir::Status run(const char* file) {
   const auto model = kvasir::Model::load(file);
   if (!model) return kvasir::fail(model.error());
-  auto executor = kvasir::Executor::create(*model);
+  auto executor = kvasir::Executor::create(*model, {.keys = kvasir::CacheType::kF32});
   if (!executor) return kvasir::fail(executor.error());
   auto talk = executor->conversation({.seed = 1});
   if (!talk) return kvasir::fail(talk.error());
@@ -18,6 +18,7 @@ kvasir::Status run(const char* file) {
   if (const auto queued = talk->prompt(prompt); !queued) return kvasir::fail(queued.error());
   auto story = talk->generate({.max_tokens = 4, .ignore_end = true});
   if (!story) return kvasir::fail(story.error());
+  if (const auto step = executor->step({.whole_queue = true}); !step) return kvasir::fail(step.error());
   const auto told = story->rest();
   if (!told) return kvasir::fail(told.error());
   if (const auto computed = talk->wait(); !computed) return kvasir::fail(computed.error());
