@@ -2,6 +2,7 @@
 must fail.
 
     mutants.py JOBS [WORD...]   all mutants, or those whose names or paths contain one of the words
+    mutants.py --check          builds nothing: is every mutant's text still there, once?
 
 The copy lies in build/mutants, and only the test programs of the rooms at hand are built and run there. A mutant whose text is not
 found exactly once, or that does not compile, is an error like one that survives: the list below follows the code. The tests of the
@@ -56,8 +57,20 @@ MUTANTS = [
            "runs_[i].shift += delta;", "runs_[i].shift += 2 * delta;"),
     Mutant("spans of different shifts are joined", "pages/page_table.cc",
            " && left.shift == right.shift", ""),
-    Mutant("moved cells lose what lies behind them", "pages/page_table.cc",
-           "run.cell + run.count - last, 0, run.shift}", "0, 0, run.shift}"),
+    Mutant("moved cells lose what lies behind them", "pages/moves.h",
+           "        visit(at, at, end - at.cell);\n", "        if (copy == copies_.begin()) visit(at, at, end - at.cell);\n"),
+    Mutant("cells in the middle of a copy go to where it begins", "pages/moves.h",
+           "CellAt{copy->to.page, copy->to.cell + into}", "CellAt{copy->to.page, copy->to.cell + into * 0}"),
+    Mutant("a patch is not joined with the span behind it", "pages/page_table.cc",
+           "  if (patch.last < runs_.size()) ++patch.last;\n", ""),
+    Mutant("a patch that grows loses its end", "pages/page_table.cc",
+           "same), patch.runs.end());\n", "same), patch.runs.end() - 1);\n"),
+    Mutant("the index of holders does not follow what moves", "pages/compaction.cc",
+           "    index.move(moves);\n", "    static_cast<void>(moves);\n"),
+    Mutant("what a ticket commits is not in the index of holders", "pages/ticket.cc",
+           "  ++store_->commits_;\n", ""),
+    Mutant("a part of a piece keeps the ordinal of the whole", "pages/holder_index.cc",
+           "whole.ordinal + (before.cell - whole.cell)}", "whole.ordinal}"),
     Mutant("the second group is not installed at commit", "pages/ticket.cc",
            "  for (const Run& run : runs) cells.append(run);\n  runs.clear();\n",
            "  for (const Run& run : runs) {\n    if (group != 1) cells.append(run);\n  }\n  runs.clear();\n"),
@@ -78,7 +91,7 @@ MUTANTS = [
     Mutant("evictable cells of pages that stay are no holes", "pages/group_cells.cc",
            "    holes_ += free + page.evictable;\n    free_holes_ += free;\n", "    holes_ += free;\n    free_holes_ += free;\n"),
     Mutant("positions stay behind when cells change places", "pages/group_cells.cc",
-           "  std::swap(positions_[first], positions_[second]);\n", ""),
+           "    std::swap(positions_[first + i], positions_[second + i]);\n", ""),
     Mutant("holes of pages that would go are lent", "pages/group_cells.cc",
            "return page.held == page.evictable ? 0 :", "return page.held == 0 ? 0 :"),
     Mutant("fresh pages ignore what later groups need now", "pages/space.cc",
@@ -110,19 +123,26 @@ MUTANTS = [
     Mutant("dirty cells are remembered", "pages/sharing.cc",
            "std::min({table.length, table.first_dirty, std::uint64_t{tokens.size()}})",
            "std::min({table.length, std::uint64_t{tokens.size()}})"),
-    Mutant("compaction does not patch the index", "pages/page_store.h",
+    Mutant("a swap does not patch the index", "pages/page_store.h",
            "    for (const PrefixIndex::BlockId block : index_.blocks()) visit(index_.cells(block)[group]);\n",
            "    static_cast<void>(index_);\n"),
+    Mutant("compaction does not patch the index", "pages/compaction.cc",
+           "    index.add({HolderIndex::Kind::kBlock, block}, index_.cells(block)[group].runs());\n", "    static_cast<void>(block);\n"),
+    Mutant("compaction does not patch checkpoints", "pages/compaction.cc",
+           "              checkpoint.cells[group].runs());\n", "              checkpoint.cells[group].runs().first(0));\n"),
     Mutant("a copy job has one cell too few", "pages/compaction.cc",
            "  copies_.push_back({group, from, to, count});\n",
            "  copies_.push_back({group, from, to, std::max<std::uint32_t>(1, count - 1)});\n"),
     Mutant("compaction moves what is to stay", "pages/compaction.cc",
-           "      if (shared && !may_move(task, {run.page, run.cell}, run.count)) break;\n", ""),
+           "    if (stretch.shared && !may_move(task, {run.page, run.cell}, run.count)) break;\n", ""),
     Mutant("compaction spends what is promised", "pages/compaction.cc",
-           "spans_now(task.group) && store_->promises_fit()) return true;", "spans_now(task.group)) return true;"),
+           "growth_of(patches(Moves(copies_))) < 0) && store_->promises_fit()) return true;",
+           "growth_of(patches(Moves(copies_))) < 0)) return true;"),
+    Mutant("compaction joins one's spans at the cost of others", "pages/compaction.cc",
+           "(!stretch.shared || growth_of(", "(!stretch.shared || stretch.shared || growth_of("),
     Mutant("compaction empties a page for nothing", "pages/compaction.cc",
-           "    if (in_the_end < spans) return in_the_end < spans_now(task.group);\n",
-           "    if (in_the_end < spans) return true;\n"),
+           "    if (!stretch.shared) return growth < static_cast<std::int64_t>(stretch.gain());\n",
+           "    if (!stretch.shared) return true;\n"),
     Mutant("a swap lets an open compaction go on", "pages/compaction.cc",
            "    if (compaction_ != nullptr) compaction_->destroy();\n", ""),
     Mutant("compaction moves the conversations of an open ticket", "pages/compaction.cc",
@@ -162,6 +182,22 @@ MUTANTS = [
            "groups_[group].firm_holders(run.page, cell) == 1 ? 1 : 0;", "groups_[group].firm_holders(run.page, cell) != 0 ? 1 : 0;"),
     Mutant("a beginning is found behind another encoder's output", "pages/page_store.h",
            "return {salt, table.encoded};", "return {salt, table.encoded & 0};"),
+    Mutant("a lane comes from beside its cell", "kv/copy_plan.cc",
+           "const std::size_t source_byte = lane * unit_bytes", "const std::size_t source_byte = (lane ^ (segment.count == 16 ? 1U : 0U)) * unit_bytes"),
+    Mutant("a group of lanes is put together of the group beside it", "kv/copy_plan.cc",
+           "to.cell % simd::kCellLanes != 0 &&", "to.cell != 0 &&"),
+    Mutant("lanes beside a segment are overwritten", "kv/copy_jobs.cc",
+           "    if (segment.whole()) {\n", "    if (segment.count > 3) {\n"),
+    Mutant("the last head of copied keys is forgotten", "kv/copy_jobs.cc",
+           "key_heads{layer.kv_heads,", "key_heads{layer.kv_heads - (layer.kv_heads > 1 ? 1U : 0U),"),
+    Mutant("the scales of copied values are forgotten", "kv/copy_jobs.cc",
+           "  if (values.scales().units > 0) copy_values(", "  if (values.scales().units > 99) copy_values("),
+    Mutant("a copy of all cells begins anew behind the most runs at once", "kv/copy_jobs.cc",
+           "    count = 0;\n  }\n  simd::move_bytes(std::span(moves)", "  }\n  simd::move_bytes(std::span(moves)"),
+    Mutant("the padding of a value is left as it was", "kv/head_part.cc",
+           "  if (stored == dims_) clear_padding(frame, cell);\n", ""),
+    Mutant("a turned key is stored beside where it lay", "kv/copy_jobs.cc",
+           "part.store(frame_at(to.frame), to.cell + i,", "part.store(frame_at(to.frame), to.cell + i / 2,"),
     Mutant("a fork forgets the queue", "engine/conversations.cc",
            "    child.queue = parent->queue;\n", ""),
     Mutant("an edit keeps the logits of what is gone", "engine/conversations.cc",
@@ -299,7 +335,22 @@ def prepare(jobs, targets):
             stop(f"{target} fails without a mutant", output)
 
 
+def check_list():
+    """The mutants that no longer say where they are planted, and names that are used twice."""
+    wrong = []
+    for mutant in MUTANTS:
+        count = (checklib.ROOT / "src" / mutant.path).read_text().count(mutant.old)
+        if count != 1:
+            wrong.append(f"{mutant.name}: its text is found {count} times in {mutant.path}")
+    names = [mutant.name for mutant in MUTANTS]
+    return wrong + [f"{name}: two mutants have this name" for name in sorted(set(names)) if names.count(name) > 1]
+
+
 def main():
+    if sys.argv[1:] == ["--check"]:
+        wrong = check_list()
+        print("\n".join(wrong), end="\n" if wrong else "")
+        sys.exit(len(wrong) > 0)
     jobs, words = sys.argv[1], sys.argv[2:]
     chosen = [mutant for mutant in MUTANTS if not words or any(word in mutant.name or word in mutant.path for word in words)]
     if not chosen:

@@ -3,10 +3,12 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <array>
 #include <cinttypes>
 #include <cstdio>
 #include <limits>
 #include <memory>
+#include <string_view>
 
 namespace kvasir::base {
 namespace {
@@ -30,11 +32,34 @@ int quota_processors() noexcept {
       std::clamp<std::int64_t>((quota + period - 1) / period, 1, std::numeric_limits<int>::max()));
 }
 
-std::uint64_t number_in(const char* path) noexcept {
-  const File file(std::fopen(path, "re"));
+// A file below `root`, to be read. No file where the name is longer than names can be.
+File open_below(const char* root, const char* name) noexcept {
+  std::array<char, 4096> path{};
+  const int length = std::snprintf(path.data(), path.size(), "%s%s", root, name);
+  if (length < 0 || static_cast<std::size_t>(length) >= path.size()) return nullptr;
+  return File(std::fopen(path.data(), "re"));
+}
+
+// The number that a file consists of; 0 where it does not.
+std::uint64_t number_in(const char* root, const char* name) noexcept {
+  const File file = open_below(root, name);
   std::uint64_t value = 0;
   if (!file || std::fscanf(file.get(), "%" SCNu64, &value) != 1) return 0;
   return value;
+}
+
+// The number behind a word at the start of a line; 0 where there is none.
+std::uint64_t number_after(std::string_view word, const char* root, const char* name) noexcept {
+  const File file = open_below(root, name);
+  std::array<char, 256> line{};
+  while (file && std::fgets(line.data(), static_cast<int>(line.size()), file.get()) != nullptr) {
+    std::uint64_t value = 0;
+    if (std::string_view(line.data()).starts_with(word) &&
+        std::sscanf(line.data() + word.size(), "%" SCNu64, &value) == 1) {
+      return value;
+    }
+  }
+  return 0;
 }
 
 }  // namespace
@@ -47,19 +72,17 @@ int usable_processors() noexcept {
   return std::min(count, quota_processors());
 }
 
-std::uint64_t available_memory() noexcept {
-  std::uint64_t available = 0;
-  if (const File file(std::fopen("/proc/meminfo", "re")); file) {
-    char line[256];
-    std::uint64_t kib = 0;
-    while (std::fgets(line, sizeof(line), file.get()) != nullptr) {
-      if (std::sscanf(line, "MemAvailable: %" SCNu64 " kB", &kib) == 1) available = kib * 1024;
-    }
-  }
-  const std::uint64_t limit = number_in("/sys/fs/cgroup/memory.max");
-  const std::uint64_t used = number_in("/sys/fs/cgroup/memory.current");
-  if (limit > 0) available = std::min(available, limit > used ? limit - used : 0);
-  return available;
+std::uint64_t available_memory(const char* root) noexcept {
+  const std::uint64_t available = number_after("MemAvailable:", root, "/proc/meminfo") * 1024;
+  const std::uint64_t limit = number_in(root, "/sys/fs/cgroup/memory.max");  // "max" is no number
+  if (limit == 0) return available;
+  constexpr const char* kStat = "/sys/fs/cgroup/memory.stat";
+  const std::uint64_t cached =
+      number_after("inactive_file ", root, kStat) + number_after("active_file ", root, kStat);
+  const std::uint64_t current = number_in(root, "/sys/fs/cgroup/memory.current");
+  const std::uint64_t used = current - std::min(current, cached);
+  const std::uint64_t in_group = limit - std::min(limit, used);
+  return available == 0 ? in_group : std::min(available, in_group);
 }
 
 }  // namespace kvasir::base

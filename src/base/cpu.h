@@ -9,8 +9,9 @@ namespace kvasir::base {
 // group (rounded up). At least 1. Never fails: what cannot be read does not limit.
 [[nodiscard]] int usable_processors() noexcept;
 
-// Bytes of memory that could be taken without swapping, limited by the control group. 0 where it cannot be
-// told.
-[[nodiscard]] std::uint64_t available_memory() noexcept;
+// Bytes of memory that could be taken without swapping, limited by the control group, whose cached files
+// count as free. 0 where it cannot be told. `root` is a directory that stands for "/", for tests.
+// Sources: proc(5), "MemAvailable"; Linux kernel documentation, cgroup-v2, "memory.max" and "memory.stat".
+[[nodiscard]] std::uint64_t available_memory(const char* root = "") noexcept;
 
 }  // namespace kvasir::base

@@ -62,8 +62,10 @@ void add_model_flags(CLI::App& verb, ModelFlags& flags) {
   verb.add_option("--ctx", flags.context,
                   "The longest one conversation may get, in tokens (default: the trained length)")
       ->check(whole_number(1, UINT32_MAX));
-  verb.add_option("--pool", flags.pool,
-                  "Tokens that the cache holds (default: enough, at most half the free memory)")
+  verb.add_option(
+          "--pool", flags.pool,
+          "Tokens that the cache holds, rounded up to whole pages (default: enough, at most half the free "
+          "memory)")
       ->check(whole_number(1, UINT32_MAX));
   verb.add_option("--kv", flags.types,
                   "Type of keys and values in the cache, K or K:V, of f32, f16, bf16, q8_0, q4_0")

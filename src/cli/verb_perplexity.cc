@@ -167,6 +167,9 @@ Status perplexity(const Options& options) {
 void add_perplexity(CLI::App& program, Action& action) {
   const auto options = std::make_shared<Options>();
   CLI::App* verb = program.add_subcommand("perplexity", "Measure how well a model foretells a text");
+  verb->footer(
+      "The perplexity is e to the mean of -log(probability) over the tokens that came; less is better. Each\n"
+      "window is a conversation of its own. What is left at the end for no whole window is not scored.");
   add_model_flags(*verb, options->model);
   verb->add_option("-f,--file", options->file, "The text, or - for standard input")->required();
   verb->add_option("--window", options->window,

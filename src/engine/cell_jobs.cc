@@ -7,7 +7,7 @@
 #include "base/try.h"
 #include "base/within_memory.h"
 #include "engine/engine.h"
-#include "engine/open_step.h"
+#include "kv/copy_plan.h"
 #include "pages/compaction.h"
 
 namespace kvasir::engine {
@@ -24,14 +24,15 @@ kv::FrameCell Engine::place(std::uint32_t group, pages::CellAt at, std::uint32_t
 
 // All copies of a layer together: they share pages.
 void Engine::copy(std::uint32_t group, std::span<const pages::CopyCells> jobs) {
-  std::vector<kv::CellCopy> copies(jobs.size());
   const std::int64_t start = base::system_clock().now_ns();
+  const kv::CopyPlan plan(jobs, arena_.types().keys);
+  std::vector<pages::FrameId> frames(plan.pages().size());
+  std::uint64_t cells = 0;
+  for (const pages::CopyCells& job : jobs) cells += job.count;
   for_layers(group, [&](const kv::LayerGeometry& geometry, std::uint32_t layer) {
-    for (std::size_t i = 0; i < jobs.size(); ++i) {
-      copies[i] = {place(group, jobs[i].from, layer), place(group, jobs[i].to, layer), jobs[i].count};
-      bytes_moved_ += arena_.cell_bytes(geometry) * jobs[i].count;
-    }
-    arena_.copy_cells(geometry, copies);
+    for (std::size_t i = 0; i < frames.size(); ++i) frames[i] = store_->frame(group, plan.pages()[i], layer);
+    arena_.copy_cells(geometry, plan, frames);
+    bytes_moved_ += arena_.cell_bytes(geometry) * cells;
   });
   compaction_copy_ns_ += base::system_clock().now_ns() - start;
 }
@@ -39,18 +40,11 @@ void Engine::copy(std::uint32_t group, std::span<const pages::CopyCells> jobs) {
 void Engine::rotate(const pages::RotateCells& job) {
   const pages::CopyCells& cells = job.cells;
   for_layers(cells.group, [&](const kv::LayerGeometry& geometry, std::uint32_t layer) {
-    const simd::RotaryTable& rotary = model_->network().rotary[rotary_of(cells.group, layer)];
+    const simd::RotaryTable& rotary = model_->network().rotary[rotary_[cells.group][layer]];
     arena_.rotate_cells(geometry, rotary, place(cells.group, cells.from, layer),
                         place(cells.group, cells.to, layer), job.turns);
     bytes_moved_ += arena_.cell_bytes(geometry) * cells.count;
   });
-}
-
-std::uint32_t Engine::rotary_of(std::uint32_t group, std::uint32_t layer_in_group) const {
-  for (const model::Layer& layer : model_->network().layers) {
-    if (layer.mixer.group == group && layer.mixer.layer_in_group == layer_in_group) return layer.mixer.rotary;
-  }
-  return 0;
 }
 
 Status Engine::swap_cells(ConversationId id, std::uint64_t a, std::uint64_t b) {
@@ -71,17 +65,11 @@ Status Engine::swap_cells(ConversationId id, std::uint64_t a, std::uint64_t b) {
 
 Result<std::uint64_t> Engine::compact(std::uint64_t budget) {
   return base::within_memory([&]() -> Result<std::uint64_t> {
-    std::vector<pages::TableId> stay;
-    if (step_open()) {
-      for (const OpenStep::Line& line : open_step_->lines) {
-        stay.push_back(conversations_[line.index].table);
-      }
-    }
     std::uint64_t moved = 0;
     while (moved < budget) {
       const auto room =
           static_cast<std::uint32_t>(std::min<std::uint64_t>(budget - moved, options_.page_cells));
-      KVASIR_ASSIGN(const auto compaction, pages::Compaction::begin(*store_, room, stay));
+      KVASIR_ASSIGN(const auto compaction, pages::Compaction::begin(*store_, room));
       if (compaction == nullptr) break;
       const std::span<const pages::CopyCells> jobs = compaction->copies();
       copy(jobs.front().group, jobs);  // one compaction is of one group

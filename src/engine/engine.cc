@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <new>
+#include <span>
 #include <string>
 #include <utility>
 
 #include "base/checked.h"
+#include "base/cpu.h"
 #include "base/try.h"
 #include "base/within_memory.h"
 #include "engine/open_step.h"
@@ -40,6 +42,22 @@ Result<std::uint32_t> frames_for(const model::Network& network, std::uint64_t to
   return static_cast<std::uint32_t>(*frames);
 }
 
+// The arena touches all memory it takes: a system that is out of it ends the process instead of saying so.
+Status check_memory(std::span<const kv::LayerGeometry> layers, const EngineOptions& options,
+                    std::uint32_t frames) {
+  KVASIR_ASSIGN(const std::size_t frame_bytes,
+                kv::Arena::frame_bytes(layers, options.types, options.page_cells));
+  const std::uint64_t available = options.memory ? *options.memory : base::available_memory();
+  const auto wanted = base::checked_mul<std::uint64_t>(frame_bytes, frames);
+  const bool unknown = !options.memory && available == 0;
+  if (wanted && (unknown || *wanted <= available)) return {};
+  return fail(Outcome::kOutOfMemory,
+              "a pool of " + std::to_string(options.pool) + " tokens takes " +
+                  (wanted ? std::to_string(*wanted) : std::string("too many")) + " bytes, " +
+                  std::to_string(available) + " are available; a smaller pool or cache type helps",
+              {.wanted = wanted.value_or(UINT64_MAX), .available = available, .setting = "--pool"});
+}
+
 }  // namespace
 
 Engine::Engine(std::shared_ptr<const model::Model> model, parallel::ThreadPool& pool,
@@ -67,7 +85,11 @@ Result<std::unique_ptr<Engine>> Engine::create(std::shared_ptr<const model::Mode
     for (const model::CacheGroup& group : network.groups) {
       spec.groups.push_back({static_cast<std::uint32_t>(group.layers.size())});
       layers.insert(layers.end(), group.layers.begin(), group.layers.end());
+      engine->rotary_.emplace_back(group.layers.size());
     }
+    for (const model::Layer& layer : network.layers)
+      engine->rotary_[layer.mixer.group][layer.mixer.layer_in_group] = layer.mixer.rotary;
+    KVASIR_TRY(check_memory(layers, options, frames));
     KVASIR_ASSIGN(engine->store_, pages::PageStore::create(spec));
     KVASIR_ASSIGN(engine->arena_, kv::Arena::create(layers, options.types, options.page_cells, frames));
     const model::PassLimits limits{options.pass_tokens, std::min(options.logit_rows, options.pass_tokens)};

@@ -53,6 +53,7 @@ struct EngineOptions {
   std::uint32_t logit_rows = 64;    // most in a pass whose logits are wanted
   bool share_prefixes = false;      // empty conversations take beginnings that others computed
   kv::CacheTypes types;
+  std::optional<std::uint64_t> memory;  // bytes that the pool may take; by default what is available
 };
 
 // Room is offered by priority, then by arrival. Whoever does not fit may be passed over by others that do,
@@ -120,7 +121,8 @@ struct StepReport {
 // Not thread-safe but for run_job(), which may run beside any call that does not say otherwise.
 class Engine {
  public:
-  // kInvalidArgument names the option, kOutOfMemory the bytes.
+  // kInvalidArgument names the option, kOutOfMemory the bytes; a pool that is larger than the memory at hand
+  // is refused before any of it is touched.
   [[nodiscard]] static Result<std::unique_ptr<Engine>> create(
       std::shared_ptr<const model::Model> model, parallel::ThreadPool& pool, const EngineOptions& options,
       const base::Clock& clock = base::system_clock());
@@ -361,7 +363,6 @@ class Engine {
   template <class Job>
   void for_layers(std::uint32_t group, const Job& job);
   [[nodiscard]] kv::FrameCell place(std::uint32_t group, pages::CellAt at, std::uint32_t layer) const;
-  [[nodiscard]] std::uint32_t rotary_of(std::uint32_t group, std::uint32_t layer_in_group) const;
   void append_run(std::size_t group, const pages::Run& run, std::vector<std::byte>& out) const;
   void copy(std::uint32_t group, std::span<const pages::CopyCells> jobs);
   void rotate(const pages::RotateCells& job);
@@ -372,6 +373,7 @@ class Engine {
   const base::Clock* clock_;
   std::unique_ptr<pages::PageStore> store_;
   kv::Arena arena_;
+  std::vector<std::vector<std::uint32_t>> rotary_;  // [group][layer of it]: index of the model's table
   model::Workspace workspace_;
   std::unique_ptr<model::Forward> forward_;
   RowPool rows_;

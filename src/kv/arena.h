@@ -20,10 +20,12 @@
 #include <vector>
 
 #include "base/buffer.h"
+#include "kv/copy_plan.h"
 #include "kv/head_part.h"
 #include "kvasir/result.h"
 #include "pages/types.h"
 #include "simd/attention.h"
+#include "simd/cell_moves.h"
 #include "simd/rotary.h"
 
 namespace kvasir::kv {
@@ -60,13 +62,6 @@ struct FrameRun {
 struct FrameCell {
   pages::FrameId frame{};
   std::uint32_t cell = 0;
-};
-
-// The cells [from, from + count) as they are to be found at [to, to + count): both within their page.
-struct CellCopy {
-  FrameCell from;
-  FrameCell to;
-  std::uint32_t count = 0;
 };
 
 // The runs of one conversation in one layer, ready to be read by attend(). Made by Arena::resolve; keeps its
@@ -112,8 +107,9 @@ class Arena {
   // The copy jobs: at most a page of cells of one layer. Each of them allocates nothing and cannot fail; the
   // cells lie within their page.
 
-  // Copies the bytes of cells. No cell that is copied to is any other of the cells named.
-  void copy_cells(const LayerGeometry& layer, std::span<const CellCopy> copies) noexcept;
+  // Copies the bytes of cells as planned for this arena's types. frames[i] is the frame of plan.pages()[i].
+  void copy_cells(const LayerGeometry& layer, const CopyPlan& plan,
+                  std::span<const pages::FrameId> frames) noexcept;
 
   // Exchanges the bytes of two cells, which may be the same.
   void swap_cells(const LayerGeometry& layer, FrameCell a, FrameCell b) noexcept;
@@ -158,7 +154,13 @@ class Arena {
   [[nodiscard]] const std::byte* frame_at(pages::FrameId frame) const noexcept {
     return bytes_.data() + static_cast<std::size_t>(frame) * frame_bytes_;
   }
-  void copy_part(const HeadPart& part, std::span<const CellCopy> copies) noexcept;
+  void copy_run(const LayerGeometry& layer, FrameCell from, FrameCell to, std::size_t count) noexcept;
+  void copy_values(const Plane& plane, const simd::Repeat& heads, const CopyPlan& plan,
+                   std::span<const pages::FrameId> frames) noexcept;
+  void copy_lanes(const Plane& plane, const simd::Repeat& heads, const CopyPlan& plan,
+                  std::span<const CopyPlan::Lanes> lanes, std::span<const pages::FrameId> frames) noexcept;
+  static void copy_some_lanes(const Plane& plane, const simd::Repeat& heads, const simd::LanesMove& all,
+                              const CopyPlan::Segment& segment) noexcept;
 
   base::Buffer bytes_;
   CacheTypes types_;

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <tuple>
 
 #include "kv/arena.h"
+#include "kv/copy_plan.h"
+#include "simd/cell_moves.h"
 
 namespace kvasir::kv {
 namespace {
@@ -97,19 +100,98 @@ void poison_plane(const Plane& plane, std::byte* frame, std::size_t cell, std::s
 
 }  // namespace
 
-void Arena::copy_part(const HeadPart& part, std::span<const CellCopy> copies) noexcept {
-  for (const Plane& plane : {part.numbers(), part.scales()}) {
-    for (const CellCopy& copy : copies) {
-      copy_plane(plane, frame_at(copy.from.frame), copy.from.cell, frame_at(copy.to.frame), copy.to.cell,
-                 copy.count);
+void Arena::copy_run(const LayerGeometry& layer, FrameCell from, FrameCell to, std::size_t count) noexcept {
+  for (std::uint32_t head = 0; head < layer.kv_heads; ++head) {
+    for (const HeadPart& part : {keys_of(layer, head), values_of(layer, head)}) {
+      for (const Plane& plane : {part.numbers(), part.scales()}) {
+        copy_plane(plane, frame_at(from.frame), from.cell, frame_at(to.frame), to.cell, count);
+      }
     }
   }
 }
 
-// Head by head, so that what lies side by side in either page is still near when the next copy comes.
-void Arena::copy_cells(const LayerGeometry& layer, std::span<const CellCopy> copies) noexcept {
-  for (std::uint32_t head = 0; head < layer.kv_heads; ++head) copy_part(keys_of(layer, head), copies);
-  for (std::uint32_t head = 0; head < layer.kv_heads; ++head) copy_part(values_of(layer, head), copies);
+// The plane is that of the first head.
+void Arena::copy_values(const Plane& plane, const simd::Repeat& heads, const CopyPlan& plan,
+                        std::span<const pages::FrameId> frames) noexcept {
+  std::array<simd::BytesMove, pages::kPageCellsMax> moves;
+  const simd::Store store = plan.whole_ ? simd::Store::kPast : simd::Store::kCached;
+  std::size_t count = 0;
+  for (const CopyPlan::Run& run : plan.runs_) {
+    moves[count++] = {frame_at(frames[run.from_page]) + plane.at(run.from),
+                      frame_at(frames[run.to_page]) + plane.at(run.to),
+                      run.count * plane.units * plane.unit_bytes};
+    if (count < moves.size()) continue;
+    simd::move_bytes(moves, heads, store);
+    count = 0;
+  }
+  simd::move_bytes(std::span(moves).first(count), heads, store);
+}
+
+void Arena::copy_lanes(const Plane& plane, const simd::Repeat& heads, const CopyPlan& plan,
+                       std::span<const CopyPlan::Lanes> lanes,
+                       std::span<const pages::FrameId> frames) noexcept {
+  for (std::size_t i = 0; i < lanes.size(); ++i) {
+    const CopyPlan::Segment& segment = plan.segments_[i];
+    if (!segment.whole() && segment.straight()) {
+      const std::byte* from = frame_at(frames[segment.from[0].page]) + plane.at(segment.from[0].cell);
+      std::byte* to = frame_at(frames[segment.to.page]) + plane.at(segment.to.cell);
+      for (std::size_t head = 0; head < heads.count; ++head, from += heads.step, to += heads.step) {
+        copy_rows(from, to, plane.unit_step(), plane.units, segment.count * plane.unit_bytes);
+      }
+      continue;
+    }
+    std::array<const std::byte*, simd::kLaneSourcesMax> from{};
+    for (std::size_t j = 0; j < lanes[i].from.size(); ++j) {
+      const CopyPlan::Part& part = lanes[i].from[j];
+      from[j] = frame_at(frames[part.group.page]) + plane.at(part.group.cell) +
+                part.part * std::tuple_size_v<simd::LaneLookup>;
+    }
+    const simd::LanesMove move{.to = frame_at(frames[segment.to.page]) + plane.at(segment.to.cell),
+                               .rows = plane.units,
+                               .parts = lanes[i].parts,
+                               .sources = lanes[i].sources,
+                               .from = from.data(),
+                               .lookups = lanes[i].lookups.data()};
+    if (segment.whole()) {
+      simd::move_lanes(move, heads, plan.whole_ ? simd::Store::kPast : simd::Store::kCached);
+    } else {
+      copy_some_lanes(plane, heads, move, segment);
+    }
+  }
+}
+
+// Lanes beside those of the segment are others' (A3): whole rows are put together elsewhere first.
+void Arena::copy_some_lanes(const Plane& plane, const simd::Repeat& heads, const simd::LanesMove& all,
+                            const CopyPlan::Segment& segment) noexcept {
+  constexpr std::size_t kRowsAtOnce = 32;
+  std::array<std::byte, kRowsAtOnce * simd::kCellLanes * sizeof(float)> rows;
+  std::array<const std::byte*, simd::kLaneSourcesMax> from{};
+  const std::size_t in_row = segment.to.cell % simd::kCellLanes * plane.unit_bytes;
+  for (std::size_t head = 0; head < heads.count; ++head) {
+    for (std::size_t row = 0; row < plane.units; row += kRowsAtOnce) {
+      const std::size_t offset = head * heads.step + row * plane.unit_step();
+      for (std::size_t i = 0; i < all.parts * all.sources; ++i) from[i] = all.from[i] + offset;
+      simd::LanesMove some = all;
+      some.to = rows.data();
+      some.rows = std::min(kRowsAtOnce, plane.units - row);
+      some.from = from.data();
+      simd::move_lanes(some, {}, simd::Store::kCached);
+      copy_rows(rows.data() + in_row, all.to + offset, plane.unit_step(), some.rows,
+                segment.count * plane.unit_bytes);
+    }
+  }
+}
+
+void Arena::copy_cells(const LayerGeometry& layer, const CopyPlan& plan,
+                       std::span<const pages::FrameId> frames) noexcept {
+  const HeadPart keys = keys_of(layer, 0);
+  const HeadPart values = values_of(layer, 0);
+  const simd::Repeat key_heads{layer.kv_heads, keys.bytes(page_cells_)};
+  const simd::Repeat value_heads{layer.kv_heads, values.bytes(page_cells_)};
+  copy_lanes(keys.numbers(), key_heads, plan, plan.numbers_, frames);
+  copy_lanes(keys.scales(), key_heads, plan, plan.scales_, frames);
+  copy_values(values.numbers(), value_heads, plan, frames);
+  if (values.scales().units > 0) copy_values(values.scales(), value_heads, plan, frames);
 }
 
 void Arena::swap_cells(const LayerGeometry& layer, FrameCell a, FrameCell b) noexcept {
@@ -125,10 +207,7 @@ void Arena::swap_cells(const LayerGeometry& layer, FrameCell a, FrameCell b) noe
 
 void Arena::rotate_cells(const LayerGeometry& layer, const simd::RotaryTable& rotary, FrameCell from,
                          FrameCell to, std::span<const std::int64_t> turns) noexcept {
-  if (from.frame != to.frame || from.cell != to.cell) {
-    const CellCopy copy{from, to, static_cast<std::uint32_t>(turns.size())};
-    copy_cells(layer, {&copy, 1});
-  }
+  if (from.frame != to.frame || from.cell != to.cell) copy_run(layer, from, to, turns.size());
   std::array<float, simd::kMaxHeadDims / 2> cosines{};
   std::array<float, simd::kMaxHeadDims / 2> sines{};
   std::array<float, simd::kMaxHeadDims> key{};

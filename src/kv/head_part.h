@@ -41,6 +41,11 @@ class HeadPart {
   // Bytes of a cell's row.
   [[nodiscard]] std::size_t row_bytes() const noexcept;
 
+  // Bytes of the part in a page of so many cells.
+  [[nodiscard]] std::size_t bytes(std::size_t page_cells) const noexcept {
+    return page_cells * (numbers_.units * numbers_.unit_bytes + scales_.units * scales_.unit_bytes);
+  }
+
   // The numbers, and the scales of block types (an array of no units otherwise).
   [[nodiscard]] const Plane& numbers() const noexcept { return numbers_; }
   [[nodiscard]] const Plane& scales() const noexcept { return scales_; }

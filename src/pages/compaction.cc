@@ -1,8 +1,6 @@
 #include "pages/compaction.h"
 
 #include <algorithm>
-#include <numeric>
-#include <tuple>
 #include <utility>
 
 #include "base/try.h"
@@ -11,14 +9,10 @@
 namespace kvasir::pages {
 namespace {
 
-// Stretches whose cells others hold too are tried, each on copies of all tables; more would cost more than
-// they are likely to bring.
-constexpr int kSharedAttemptsMax = 16;
-
-std::uint64_t spans_of(std::span<const PageTable> tables) {
-  return std::accumulate(tables.begin(), tables.end(), std::uint64_t{0},
-                         [](std::uint64_t sum, const PageTable& table) { return sum + table.runs().size(); });
-}
+// Stretches whose cells others hold too are tried one after the other; more would cost more than they are
+// likely to bring. Where a page must be emptied first, each try looks at all spans.
+constexpr int kSharedAttemptsMax = 256;
+constexpr int kSharedAttemptsLater = 16;
 
 }  // namespace
 
@@ -32,7 +26,7 @@ Result<std::unique_ptr<Compaction>> Compaction::begin(PageStore& store, std::uin
     store.compaction_ = compaction.get();
     const auto groups = static_cast<std::uint32_t>(store.group_count());
     // The group whose page was emptied last gathers into it before another takes its frames (M1).
-    const std::uint32_t first = std::exchange(store.emptied_group_, 0);
+    const std::uint32_t first = store.cursor_.group;
     for (std::uint32_t i = 0; i < groups; ++i) {
       const std::uint32_t group = (first + i) % groups;
       if (store.kind(group) == GroupKind::kRecurrent) continue;  // a state lies nowhere better
@@ -40,6 +34,8 @@ Result<std::unique_ptr<Compaction>> Compaction::begin(PageStore& store, std::uin
       compaction->yield_targets(true);
       return compaction;
     }
+    for (HolderIndex& index : store.indexes_) index = {};  // until there is something to do again
+    store.cursor_ = {};
     return nullptr;
   });
 }
@@ -48,11 +44,22 @@ Compaction::~Compaction() {
   destroy();
 }
 
+// What the compaction itself holds makes no index wrong, which names lists of spans alone.
+template <class Change>
+void Compaction::change_holders(std::uint32_t group, const Change& change) noexcept {
+  HolderIndex& index = store_->indexes_[group];
+  const bool current = index.current(store_->changes(group));
+  change();
+  if (current) index.set_current(store_->changes(group));
+}
+
 void Compaction::give_back() noexcept {
+  const Holder target = yields_ ? Holder::kSoft : Holder::kFirm;
   for (const CopyCells& copy : copies_) {
-    const Holder target = yields_ ? Holder::kSoft : Holder::kFirm;
-    store_->release(copy.group, copy.to.page, {copy.to.cell, copy.count}, target);
-    store_->release(copy.group, copy.from.page, {copy.from.cell, copy.count}, Holder::kSoft);
+    change_holders(copy.group, [&] {
+      store_->release(copy.group, copy.to.page, {copy.to.cell, copy.count}, target);
+      store_->release(copy.group, copy.from.page, {copy.from.cell, copy.count}, Holder::kSoft);
+    });
   }
   copies_.clear();
   yields_ = false;
@@ -67,24 +74,29 @@ void Compaction::destroy() noexcept {
 
 // Targets are held firmly while moves are planned and installed, and softly in between.
 void Compaction::yield_targets(bool yield) noexcept {
-  for (const CopyCells& copy : copies_) {
-    const CellRange cells{copy.to.cell, copy.count};
-    store_->groups_[copy.group].hold(copy.to.page, cells, yield ? Holder::kSoft : Holder::kFirm);
-    store_->release(copy.group, copy.to.page, cells, yield ? Holder::kFirm : Holder::kSoft);
+  for (std::size_t i = 0; i < copies_.size();) {
+    const CopyCells& copy = copies_[i];
+    CellRange cells{copy.to.cell, 0};
+    while (i < copies_.size() && copies_[i].to == CellAt{copy.to.page, cells.first + cells.count})
+      cells.count += copies_[i++].count;
+    change_holders(copy.group, [&] {
+      store_->groups_[copy.group].hold(copy.to.page, cells, yield ? Holder::kSoft : Holder::kFirm);
+      store_->release(copy.group, copy.to.page, cells, yield ? Holder::kFirm : Holder::kSoft);
+    });
   }
   yields_ = yield;
 }
 
-// Gathers the stretch that joins most spans; where there is no place for one, empties a page so that the next
-// compaction finds one.
+// Gathers the next stretch; where there is none, empties a page so that the next compaction finds one.
 bool Compaction::plan(const Task& task) {
   const std::uint32_t room = longest_room(task.group);
+  const auto spans = [&](std::size_t table) { return store_->tables_[table].cells[task.group].runs(); };
   int attempts = 0;
-  for (const Stretch& stretch :
-       stretches(task, tables_after_moves(task.group), std::min(room, task.budget))) {
-    if (stretch.shared && ++attempts > kSharedAttemptsMax) continue;
-    if (gather(task, stretch)) return true;
-  }
+  const auto try_one = [&](const Stretch& stretch) {
+    if (stretch.shared && ++attempts > kSharedAttemptsMax) return false;
+    return gather(task, stretch);
+  };
+  if (sweep(task, std::min(room, task.budget), spans, try_one)) return true;
   return room < store_->page_cells() && evacuate(task);
 }
 
@@ -96,64 +108,94 @@ std::uint32_t Compaction::longest_room(std::uint32_t group) const noexcept {
   return hole ? hole->cells.count : 0;
 }
 
-// All stretches that are worth a move of at most the budget, the best first.
-std::vector<Compaction::Stretch> Compaction::stretches(const Task& task, std::span<const PageTable> tables,
-                                                       std::uint32_t room) const {
-  std::vector<Stretch> all;
-  for (std::size_t table = 0; table < tables.size(); ++table) {
-    if (stays(task, table)) continue;
-    const std::span<const Run> runs = tables[table].runs();
-    for (std::size_t first = 0; first < runs.size(); ++first) {
-      Stretch stretch = longest_stretch(task, runs, first, room);
+// Tries every stretch that is worth a move to `room` cells, from the cursor on and round all tables, until
+// one is taken: the cursor stands there then. So many compactions together look at each span a few times.
+template <class Spans, class Try>
+bool Compaction::sweep(const Task& task, std::uint32_t room, const Spans& spans_of, const Try& try_one) {
+  const std::size_t tables = store_->tables_.size();
+  CompactionCursor start{.group = task.group};
+  if (store_->cursor_.group == task.group && store_->cursor_.table < tables) start = store_->cursor_;
+  for (std::size_t i = 0; i <= tables && tables > 0; ++i) {
+    const std::size_t table = (start.table + i) % tables;
+    if (!store_->tables_[table].open || stays(task, table)) continue;
+    const std::span<const Run> runs = spans_of(table);
+    const auto at = std::ranges::upper_bound(runs, start.ordinal, {}, &Run::ordinal);
+    const auto cursor = static_cast<std::size_t>(std::max<std::ptrdiff_t>(1, at - runs.begin())) - 1;
+    const std::size_t end = i == tables ? std::min(cursor, runs.size()) : runs.size();
+    for (std::size_t first = i == 0 ? cursor : 0; first < end; ++first) {
+      Stretch stretch = best_stretch(task, runs, first, room);
+      if (stretch.runs == 0 || stretch.gain() == 0) continue;
       stretch.table = table;
-      if (stretch.runs > 0 && stretch.gain() > 0) all.push_back(stretch);
+      const CompactionCursor found{task.group, table, runs[first].ordinal};
+      if (!try_one(stretch)) continue;
+      store_->cursor_ = found;
+      return true;
     }
   }
-  std::ranges::sort(all, {}, [](const Stretch& one) {
-    return std::make_tuple(-static_cast<std::ptrdiff_t>(one.gain()), one.cells, one.table, one.first_run);
-  });
-  return all;
+  return false;
 }
 
-// From a span on, as many of one shift as fit behind the span before them, or else into `room` cells. What is
-// shared and what is not do not mix, so that a shared neighbour keeps nobody from moving.
+// From a span on elsewhere, or those after it behind it, where that saves as much and moves less.
+Compaction::Stretch Compaction::best_stretch(const Task& task, std::span<const Run> runs, std::size_t first,
+                                             std::uint32_t room) const {
+  const Stretch elsewhere = longest_stretch(task, runs, first, room);
+  const Stretch behind = first + 1 < runs.size() ? stretch_behind(task, runs, first + 1) : Stretch();
+  if (behind.runs == 0) return elsewhere;
+  if (elsewhere.runs == 0 || behind.gain() > elsewhere.gain()) return behind;
+  return behind.gain() == elsewhere.gain() && behind.cells < elsewhere.cells ? behind : elsewhere;
+}
+
+// From a span on, as many of one shift as there is room for behind the span before them.
+Compaction::Stretch Compaction::stretch_behind(const Task& task, std::span<const Run> runs,
+                                               std::size_t first) const {
+  const Run& before = runs[first - 1];
+  if (before.shift != runs[first].shift) return {};
+  const std::uint32_t most =
+      store_->groups_[task.group].free_run_at(before.page, before.cell + before.count, task.budget);
+  if (most < runs[first].count) return {};
+  Stretch stretch = longest_stretch(task, runs, first, most);
+  stretch.behind = true;
+  return stretch;
+}
+
+// From a span on, as many of one shift as `most` cells hold. What is shared and what is not do not mix, so
+// that a shared neighbour keeps nobody from moving.
 Compaction::Stretch Compaction::longest_stretch(const Task& task, std::span<const Run> runs,
-                                                std::size_t first, std::uint32_t room) const {
-  const bool shared = is_shared(task.group, runs[first]);
-  const auto up_to = [&](std::uint32_t most) {
-    Stretch stretch{.first_run = first, .shared = shared};
-    for (const Run& run : runs.subspan(first)) {
-      if (run.shift != runs[first].shift || stretch.cells + run.count > most) break;
-      if (is_shared(task.group, run) != shared) break;
-      if (shared && !may_move(task, {run.page, run.cell}, run.count)) break;
-      stretch.cells += run.count;
-      ++stretch.runs;
+                                                std::size_t first, std::uint32_t most) const {
+  Stretch stretch{.first_run = first, .shared = is_shared(task.group, runs[first])};
+  for (const Run& run : runs.subspan(first)) {
+    if (run.shift != runs[first].shift || stretch.cells == most) break;
+    if (stretch.runs > 0 && is_shared(task.group, run) != stretch.shared) break;
+    if (stretch.cells + run.count > most) {
+      // A part of what is no full page itself: pages that are filled leave fewer of them, and holes, behind.
+      if (!stretch.shared && run.count < store_->page_cells()) stretch.more = most - stretch.cells;
+      break;
     }
-    return stretch;
-  };
-  if (first > 0 && runs[first - 1].shift == runs[first].shift) {
-    const Run& before = runs[first - 1];
-    Stretch stretch =
-        up_to(store_->groups_[task.group].free_run_at(before.page, before.cell + before.count, task.budget));
-    stretch.behind = true;
-    if (stretch.runs > 0) return stretch;
+    if (stretch.shared && !may_move(task, {run.page, run.cell}, run.count)) break;
+    stretch.cells += run.count;
+    ++stretch.runs;
   }
-  return up_to(room);
+  return stretch;
 }
 
 // Whether another table holds one of the cells. A cell that a planned move has taken stands for its source.
 bool Compaction::is_shared(std::uint32_t group, const Run& run) const noexcept {
   const GroupCells& cells = store_->groups_[group];
-  for (std::uint32_t cell = run.cell; cell < run.cell + run.count; ++cell) {
-    CellAt at{run.page, cell};
-    for (const CopyCells& copy : copies_) {
-      if (at.page != copy.to.page || cell < copy.to.cell || cell >= copy.to.cell + copy.count) continue;
-      at = {copy.from.page, copy.from.cell + (cell - copy.to.cell)};
-      break;
+  const auto any = [&](PageId page, std::uint32_t first, std::uint32_t end) {
+    for (std::uint32_t cell = first; cell < end; ++cell) {
+      if (cells.firm_holders(page, cell) > 1) return true;
     }
-    if (cells.holders(at.page, at.cell) - cells.soft_holders(at.page, at.cell) > 1) return true;
+    return false;
+  };
+  for (const CopyCells& copy : copies_) {
+    if (copy.to.page != run.page) continue;
+    const std::uint32_t first = std::max(run.cell, copy.to.cell);
+    const std::uint32_t end = std::min(run.cell + run.count, copy.to.cell + copy.count);
+    if (first >= end) continue;
+    const std::uint32_t from = copy.from.cell + (first - copy.to.cell);
+    if (any(copy.from.page, from, from + (end - first))) return true;
   }
-  return false;
+  return any(run.page, run.cell, run.cell + run.count);
 }
 
 // Whether a conversation must not move: its owner says so, or an open ticket is for it.
@@ -164,29 +206,34 @@ bool Compaction::stays(const Task& task, std::size_t table) const noexcept {
 
 // Whether no conversation that stays holds one of the cells.
 bool Compaction::may_move(const Task& task, CellAt from, std::uint32_t count) const {
-  for (std::size_t table = 0; table < store_->tables_.size(); ++table) {
-    if (!store_->tables_[table].open || !stays(task, table)) continue;
-    if (store_->tables_[table].cells[task.group].names_any(from, count)) return false;
-  }
-  return true;
+  const HolderIndex& index = store_->holder_index(task.group);
+  bool may = true;
+  index.visit(from.page, [&](const HolderIndex::Piece& piece) {
+    const HolderIndex::Holder& holder = index.holder(piece);
+    if (piece.cell >= from.cell + count || from.cell >= piece.cell + piece.count) return;
+    may = may && (holder.kind != HolderIndex::Kind::kTable || !stays(task, holder.id));
+  });
+  return may;
 }
 
 bool Compaction::gather(const Task& task, const Stretch& stretch) {
   GroupCells& cells = store_->groups_[task.group];
   const std::span<const Run> all = store_->tables_[stretch.table].cells[task.group].runs();
-  const std::span<const Run> runs = all.subspan(stretch.first_run, stretch.runs);
-  copies_.reserve(runs.size());
+  const std::uint32_t count = stretch.cells + stretch.more;
+  copies_.reserve(stretch.runs + 1);
   const Run* predecessor = stretch.behind ? &all[stretch.first_run - 1] : nullptr;
   const auto hole = cells.longest_hole();
-  std::uint64_t pages = stretch.behind || (hole && hole->cells.count >= stretch.cells) ? 0 : 1;
-  const Run target = store_->take_some(task.group, predecessor, 0, stretch.cells, pages);
-  std::uint32_t at = target.cell;
-  for (const Run& run : runs) {
-    add_move(task.group, {run.page, run.cell}, {target.page, at}, run.count);
-    at += run.count;
+  std::uint64_t pages = stretch.behind || (hole && hole->cells.count >= count) ? 0 : 1;
+  Run target;
+  change_holders(task.group, [&] { target = store_->take_some(task.group, predecessor, 0, count, pages); });
+  for (std::uint32_t done = 0; const Run& run : all.subspan(stretch.first_run)) {
+    const std::uint32_t some = std::min(run.count, count - done);
+    if (some == 0) break;
+    add_move(task.group, {run.page, run.cell}, {target.page, target.cell + done}, some);
+    done += some;
   }
   // Others could lie in more spans than this one saves (M1), or the frames be promised (S6).
-  if (spans_of(tables_after_moves(task.group)) < spans_now(task.group) && store_->promises_fit()) return true;
+  if ((!stretch.shared || growth_of(patches(Moves(copies_))) < 0) && store_->promises_fit()) return true;
   give_back();
   return false;
 }
@@ -200,10 +247,7 @@ bool Compaction::evacuate(const Task& task) {
   if (!page) return false;
   copies_.reserve(store_->page_cells());
   move_out(task.group, *page);
-  if (pays_later(task) && store_->promises_fit()) {
-    store_->emptied_group_ = task.group;
-    return true;
-  }
+  if (pays_later(task) && store_->promises_fit()) return true;
   give_back();
   return false;
 }
@@ -243,83 +287,113 @@ void Compaction::move_out(std::uint32_t group, PageId page) {
     // NOLINTNEXTLINE(bugprone-unchecked-optional-access): page_to_empty() has counted the holes
     const GroupCells::Hole hole = *cells.fitting_hole(count, page);
     const std::uint32_t some = std::min(count, hole.cells.count);
-    cells.take(hole.page, {hole.cells.first, some}, 0);
+    change_holders(group, [&] { cells.take(hole.page, {hole.cells.first, some}, 0); });
     add_move(group, {page, cell}, {hole.page, hole.cells.first}, some);
     cell += some;
   }
 }
 
 // The cells of a page in which a span of some table begins, or that one ends before.
-CellMask Compaction::where_spans_begin(std::uint32_t group, PageId page) const noexcept {
+CellMask Compaction::where_spans_begin(std::uint32_t group, PageId page) const {
   CellMask begins;
-  for (const PageStore::Table& table : store_->tables_) {
-    if (!table.open) continue;
-    for (const Run& run : table.cells[group].runs()) {
-      if (run.page != page) continue;
-      begins.insert(run.cell);
-      if (run.cell + run.count < store_->page_cells()) begins.insert(run.cell + run.count);
-    }
-  }
+  const HolderIndex& index = store_->holder_index(group);
+  index.visit(page, [&](const HolderIndex::Piece& piece) {
+    if (index.holder(piece).kind != HolderIndex::Kind::kTable) return;
+    begins.insert(piece.cell);
+    if (piece.cell + piece.count < store_->page_cells()) begins.insert(piece.cell + piece.count);
+  });
   return begins;
 }
 
-// Whether the next compaction, once the planned moves are made, leaves fewer spans than there are now: it
-// will find the same stretches in the same order, and a page to gather into (M1).
-bool Compaction::pays_later(const Task& task) const {
-  const std::vector<PageTable> after = tables_after_moves(task.group);
-  const std::uint64_t spans = spans_of(after);
-  int attempts = 0;
-  for (const Stretch& stretch : stretches(task, after, task.budget)) {
-    if (stretch.shared && ++attempts > kSharedAttemptsMax) continue;
-    // A page that nothing lies in stands for wherever the stretch will go.
-    CellAt to{PageId{UINT32_MAX}, 0};
-    const std::span<const Run> runs = after[stretch.table].runs().subspan(stretch.first_run, stretch.runs);
-    if (stretch.behind) {
-      const Run& before = after[stretch.table].runs()[stretch.first_run - 1];
-      to = {before.page, before.cell + before.count};
-    }
-    std::vector<PageTable> gathered = after;
-    for (const Run& run : runs) {
-      for (PageTable& table : gathered) {
-        if (table.names_any({run.page, run.cell}, run.count)) {
-          table = table.moved({run.page, run.cell}, to, run.count);
-        }
-      }
-      to.cell += run.count;
-    }
-    const std::uint64_t in_the_end = spans_of(gathered);
-    if (in_the_end < spans) return in_the_end < spans_now(task.group);
+// Whether the next compaction, once the planned moves are made, leaves fewer spans than there are now: the
+// cursor stands where it will find the same stretch first, and there is a page to gather into then (M1).
+bool Compaction::pays_later(const Task& task) {
+  const std::vector<HolderPatch> changed = patches(Moves(copies_));
+  const std::int64_t growth = growth_of(changed);
+  std::vector<PageTable> after(store_->tables_.size());
+  for (std::size_t table = 0; table < after.size(); ++table) {
+    if (store_->tables_[table].open) after[table] = store_->tables_[table].cells[task.group];
   }
-  return false;
+  for (const auto& [holder, patch] : changed) {
+    if (holder.kind == HolderIndex::Kind::kTable) after[holder.id].apply(patch);
+  }
+  const auto spans = [&](std::size_t table) { return after[table].runs(); };
+  int attempts = 0;
+  return sweep(task, task.budget, spans, [&](const Stretch& stretch) {
+    if (!stretch.shared) return growth < static_cast<std::int64_t>(stretch.gain());
+    return ++attempts <= kSharedAttemptsLater && growth + growth_by(after, stretch) < 0;
+  });
+}
+
+// By how many spans all tables together grow where one's stretch is gathered.
+std::int64_t Compaction::growth_by(std::span<const PageTable> tables, const Stretch& stretch) {
+  const std::span<const Run> runs = tables[stretch.table].runs();
+  // A page that nothing lies in stands for wherever the stretch will go.
+  CellAt to{PageId{UINT32_MAX}, 0};
+  if (stretch.behind) {
+    const Run& before = runs[stretch.first_run - 1];
+    to = {before.page, before.cell + before.count};
+  }
+  std::vector<CopyCells> copies;
+  for (const Run& run : runs.subspan(stretch.first_run, stretch.runs)) {
+    copies.push_back({0, {run.page, run.cell}, to, run.count});
+    to.cell += run.count;
+  }
+  const Moves moves(copies);
+  std::int64_t growth = 0;
+  for (const PageTable& table : tables) {
+    const bool moved = std::ranges::any_of(
+        table.runs(), [&](const Run& run) { return moves.any({run.page, run.cell}, run.count); });
+    if (moved) growth += table.patch_for(moves, table.start(), table.length()).growth();
+  }
+  return growth;
 }
 
 // The cells of `to` are taken. Those of `from` get a holder that yields, so that nobody's end frees them
 // while they are copied.
 void Compaction::add_move(std::uint32_t group, CellAt from, CellAt to, std::uint32_t count) {
-  store_->groups_[group].hold(from.page, {from.cell, count}, Holder::kSoft);
+  change_holders(group, [&] { store_->groups_[group].hold(from.page, {from.cell, count}, Holder::kSoft); });
   copies_.push_back({group, from, to, count});
 }
 
-// Every table of a group as it will be.
-std::vector<PageTable> Compaction::tables_after_moves(std::uint32_t group) const {
-  std::vector<PageTable> tables;
-  tables.reserve(store_->tables_.size());
-  for (const PageStore::Table& table : store_->tables_) {
-    tables.push_back(table.open ? table.cells[group] : PageTable());
-    for (const CopyCells& copy : copies_) {
-      if (!tables.back().names_any(copy.from, copy.count)) continue;
-      tables.back() = tables.back().moved(copy.from, copy.to, copy.count);
-    }
+std::vector<Compaction::HolderPatch> Compaction::patches(const Moves& moves) const {
+  struct Part {
+    std::uint32_t holder;
+    std::uint64_t first;
+    std::uint64_t end;
+  };
+  std::vector<HolderPatch> patches;
+  if (moves.all().empty()) return patches;
+  const std::uint32_t group = moves.all().front().group;
+  const HolderIndex& index = store_->holder_index(group);
+  std::vector<Part> parts;
+  std::optional<PageId> done;
+  for (const CopyCells& copy : moves.all()) {
+    if (std::exchange(done, copy.from.page) == copy.from.page) continue;
+    index.visit(copy.from.page, [&](const HolderIndex::Piece& piece) {
+      if (moves.any({copy.from.page, piece.cell}, piece.count))
+        parts.push_back({piece.holder, piece.ordinal, piece.ordinal + piece.count});
+    });
   }
-  return tables;
+  std::ranges::sort(parts, {}, &Part::holder);
+  for (auto part = parts.begin(); part != parts.end();) {
+    Part all = *part;
+    for (; part != parts.end() && part->holder == all.holder; ++part) {
+      all.first = std::min(all.first, part->first);
+      all.end = std::max(all.end, part->end);
+    }
+    const HolderIndex::Holder& holder = index.holders()[all.holder];
+    patches.push_back({holder, store_->cells_of(holder)[group].patch_for(moves, all.first, all.end)});
+  }
+  return patches;
 }
 
-std::uint64_t Compaction::spans_now(std::uint32_t group) const noexcept {
-  std::uint64_t spans = 0;
-  for (const PageStore::Table& table : store_->tables_) {
-    if (table.open) spans += table.cells[group].runs().size();
+std::int64_t Compaction::growth_of(std::span<const HolderPatch> patches) noexcept {
+  std::int64_t growth = 0;
+  for (const auto& [holder, patch] : patches) {
+    if (holder.kind == HolderIndex::Kind::kTable) growth += patch.growth();
   }
-  return spans;
+  return growth;
 }
 
 bool Compaction::copies_cells_of(TableId table) const noexcept {
@@ -332,37 +406,76 @@ Result<std::uint32_t> Compaction::commit() {
   return base::within_memory([&]() -> Result<std::uint32_t> {
     if (store_ == nullptr) return fail(Outcome::kWrongState, "the compaction gave way to a reservation");
     PageStore& store = *store_;
-    std::vector<std::pair<PageTable*, PageTable>> patches;
-    // All new tables first: a failed allocation leaves everything in its old place (M2).
-    for (std::uint32_t group = 0; group < store.group_count(); ++group) {
-      store.visit_holders(group, [&](PageTable& holder) {
-        PageTable after = holder;
-        bool any = false;
-        for (const CopyCells& copy : copies_) {
-          if (copy.group != group || !after.names_any(copy.from, copy.count)) continue;
-          after = after.moved(copy.from, copy.to, copy.count);
-          any = true;
-        }
-        if (any) patches.emplace_back(&holder, std::move(after));
-      });
+    const std::uint32_t group = copies_.front().group;
+    HolderIndex& index = store.holder_index(group);
+    // Room for all new spans first: a failed allocation leaves everything in its old place (M2).
+    const Moves moves(copies_);
+    const std::vector<HolderPatch> changed = patches(moves);
+    for (const auto& [holder, patch] : changed) {
+      if (patch.growth() > 0) store.cells_of(holder)[group].reserve(static_cast<std::size_t>(patch.growth()));
     }
     yield_targets(false);
     if (!store.promises_fit()) {
       destroy();
       return fail(Outcome::kWrongState, "the compaction gave way to a promise");
     }
-    for (auto& [holder, after] : patches) std::swap(*holder, after);
+    for (const auto& [holder, patch] : changed) store.cells_of(holder)[group].apply(patch);
     std::uint32_t moved = 0;
     for (const CopyCells& copy : copies_) {
-      if (store.groups_[copy.group].move(copy.from, copy.to, copy.count))
-        store.give_frames_back(copy.group, copy.from.page);
-      store.release(copy.group, copy.to.page, {copy.to.cell, copy.count}, Holder::kSoft);
+      if (store.groups_[group].move(copy.from, copy.to, copy.count))
+        store.give_frames_back(group, copy.from.page);
+      store.release(group, copy.to.page, {copy.to.cell, copy.count}, Holder::kSoft);
       moved += copy.count;
     }
     copies_.clear();
+    store.follow_moves(index, group, moves);
     destroy();
     return moved;
   });
+}
+
+HolderIndex& PageStore::holder_index(std::size_t group) {
+  HolderIndex& index = indexes_[group];
+  if (index.current(changes(group))) return index;
+  fill_index(index, group);
+  index.set_current(changes(group));
+  return index;
+}
+
+void PageStore::fill_index(HolderIndex& index, std::size_t group) const {
+  index.reset(groups_[group].page_count());
+  for (std::uint32_t table = 0; table < tables_.size(); ++table) {
+    if (tables_[table].open)
+      index.add({HolderIndex::Kind::kTable, table}, tables_[table].cells[group].runs());
+  }
+  for (const PrefixIndex::BlockId block : index_.blocks())
+    index.add({HolderIndex::Kind::kBlock, block}, index_.cells(block)[group].runs());
+  checkpoints_.visit([&](CheckpointId id, const Checkpoint& checkpoint) {
+    index.add({HolderIndex::Kind::kCheckpoint, static_cast<std::uint32_t>(id)},
+              checkpoint.cells[group].runs());
+  });
+}
+
+// Without memory for it the index is made anew when it is needed next.
+void PageStore::follow_moves(HolderIndex& index, std::size_t group, const Moves& moves) noexcept {
+  try {
+    index.move(moves);
+    index.set_current(changes(group));
+  } catch (const std::bad_alloc&) {
+    index.set_current({});
+  }
+}
+
+std::span<PageTable> PageStore::cells_of(const HolderIndex::Holder& holder) noexcept {
+  switch (holder.kind) {
+    case HolderIndex::Kind::kTable:
+      return tables_[holder.id].cells;
+    case HolderIndex::Kind::kBlock:
+      return index_.cells(holder.id);
+    case HolderIndex::Kind::kCheckpoint:
+      return checkpoints_.at(CheckpointId{holder.id}).cells;
+  }
+  return {};
 }
 
 Result<std::vector<SwapCells>> PageStore::swap(TableId table, std::uint64_t a, std::uint64_t b) {

@@ -58,6 +58,7 @@ class Compaction {
     std::size_t first_run = 0;
     std::size_t runs = 0;
     std::uint32_t cells = 0;
+    std::uint32_t more = 0;  // cells of the span behind them that fill the page
     bool behind = false;
     bool shared = false;  // other tables hold cells of it
 
@@ -72,6 +73,12 @@ class Compaction {
     std::span<const TableId> stay;
   };
 
+  // A list of spans, and what of it changes.
+  struct HolderPatch {
+    HolderIndex::Holder holder;
+    PageTable::Patch patch;
+  };
+
   explicit Compaction(PageStore& store) : store_(&store) {}
   [[nodiscard]] bool copies_cells_of(TableId table) const noexcept;
 
@@ -81,28 +88,36 @@ class Compaction {
   [[nodiscard]] bool evacuate(const Task& task);
   [[nodiscard]] std::optional<PageId> page_to_empty(const Task& task) const;
   void move_out(std::uint32_t group, PageId page);
-  [[nodiscard]] CellMask where_spans_begin(std::uint32_t group, PageId page) const noexcept;
+  [[nodiscard]] CellMask where_spans_begin(std::uint32_t group, PageId page) const;
   void add_move(std::uint32_t group, CellAt from, CellAt to, std::uint32_t count);
 
   // What could be moved, and what that would save.
-  [[nodiscard]] std::vector<Stretch> stretches(const Task& task, std::span<const PageTable> tables,
-                                               std::uint32_t room) const;
+  template <class Spans, class Try>
+  [[nodiscard]] bool sweep(const Task& task, std::uint32_t room, const Spans& spans_of, const Try& try_one);
+  [[nodiscard]] Stretch best_stretch(const Task& task, std::span<const Run> runs, std::size_t first,
+                                     std::uint32_t room) const;
+  [[nodiscard]] Stretch stretch_behind(const Task& task, std::span<const Run> runs, std::size_t first) const;
   [[nodiscard]] Stretch longest_stretch(const Task& task, std::span<const Run> runs, std::size_t first,
-                                        std::uint32_t room) const;
-  [[nodiscard]] bool pays_later(const Task& task) const;
+                                        std::uint32_t most) const;
+  [[nodiscard]] bool pays_later(const Task& task);
   [[nodiscard]] bool stays(const Task& task, std::size_t table) const noexcept;
   [[nodiscard]] bool may_move(const Task& task, CellAt from, std::uint32_t count) const;
   [[nodiscard]] bool is_shared(std::uint32_t group, const Run& run) const noexcept;
   [[nodiscard]] std::uint32_t longest_room(std::uint32_t group) const noexcept;
-  [[nodiscard]] std::vector<PageTable> tables_after_moves(std::uint32_t group) const;
-  [[nodiscard]] std::uint64_t spans_now(std::uint32_t group) const noexcept;
 
+  // What the planned moves change, and by how many spans all tables grow.
+  [[nodiscard]] std::vector<HolderPatch> patches(const Moves& moves) const;
+  [[nodiscard]] static std::int64_t growth_by(std::span<const PageTable> tables, const Stretch& stretch);
+  [[nodiscard]] static std::int64_t growth_of(std::span<const HolderPatch> patches) noexcept;
+
+  template <class Change>
+  void change_holders(std::uint32_t group, const Change& change) noexcept;
   void yield_targets(bool yield) noexcept;
   void give_back() noexcept;
 
   PageStore* store_;
-  std::vector<CopyCells> copies_;
-  bool yields_ = false;  // the cells that are copied to are held softly
+  std::vector<CopyCells> copies_;  // of one group
+  bool yields_ = false;            // the cells that are copied to are held softly
 };
 
 }  // namespace kvasir::pages

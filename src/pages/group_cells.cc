@@ -67,6 +67,7 @@ PageId GroupCells::open_page(std::span<const FrameId> frames) noexcept {
 
 void GroupCells::take(PageId page, CellRange cells, std::uint64_t position) noexcept {
   const auto index = static_cast<std::uint32_t>(page);
+  ++changes_;
   before_change(pages_[index]);
   for (std::uint32_t i = 0; i < cells.count; ++i) {
     pages_[index].free.erase(cells.first + i);
@@ -78,35 +79,45 @@ void GroupCells::take(PageId page, CellRange cells, std::uint64_t position) noex
 }
 
 void GroupCells::hold(PageId page, CellRange cells, Holder holder) noexcept {
-  const auto index = static_cast<std::uint32_t>(page);
-  if (holder == Holder::kFirm && pages_[index].evictable == 0) {
-    // No count changes but the cells' own: what a fork does to page after page.
-    for (std::uint32_t& count : std::span(holders_).subspan(at(page, cells.first), cells.count)) ++count;
-    return;
+  Page& entry = pages_[static_cast<std::uint32_t>(page)];
+  const std::size_t first = at(page, cells.first);
+  ++changes_;
+  std::uint32_t no_longer = 0;  // evictable
+  if (holder == Holder::kFirm && entry.evictable > 0) {
+    for (std::size_t i = first; i < first + cells.count; ++i) no_longer += evictable(i) ? 1 : 0;
   }
-  before_change(pages_[index]);
-  for (std::uint32_t cell = cells.first; cell < cells.first + cells.count; ++cell) {
-    pages_[index].evictable -= evictable(at(page, cell)) ? 1 : 0;
-    ++holders_[at(page, cell)];
-    if (holder == Holder::kSoft) ++soft_[at(page, cell)];
-    pages_[index].evictable += evictable(at(page, cell)) ? 1 : 0;
+  for (std::uint32_t& count : std::span(holders_).subspan(first, cells.count)) ++count;
+  if (holder == Holder::kSoft) {
+    for (std::uint32_t& count : std::span(soft_).subspan(first, cells.count)) ++count;
   }
-  after_change(index);
+  // Mostly no count changes but the cells' own.
+  if (no_longer == 0) return;
+  before_change(entry);
+  entry.evictable -= no_longer;
+  after_change(static_cast<std::uint32_t>(page));
 }
 
 bool GroupCells::release(PageId page, CellRange cells, Holder holder) noexcept {
   const auto index = static_cast<std::uint32_t>(page);
   Page& entry = pages_[index];
-  before_change(entry);
+  ++changes_;
+  std::uint32_t freed = 0;
+  std::uint32_t yielding = 0;     // newly evictable
+  std::uint32_t not_anymore = 0;  // evictable cells that are free now
   for (std::uint32_t cell = cells.first; cell < cells.first + cells.count; ++cell) {
-    entry.evictable -= evictable(at(page, cell)) ? 1 : 0;
+    const std::size_t place = at(page, cell);
+    not_anymore += evictable(place) ? 1 : 0;
     if (holder == Holder::kSoft) --soft_[at(page, cell)];
-    if (--holders_[at(page, cell)] == 0) {
+    if (--holders_[place] == 0) {
       entry.free.insert(cell);
-      --entry.held;
+      ++freed;
     }
-    entry.evictable += evictable(at(page, cell)) ? 1 : 0;
+    yielding += evictable(place) ? 1 : 0;
   }
+  if (freed == 0 && yielding == not_anymore) return false;
+  before_change(entry);
+  entry.held -= freed;
+  entry.evictable += yielding - not_anymore;
   after_change(index);
   return close_if_unheld(index);
 }
@@ -119,20 +130,29 @@ bool GroupCells::close_if_unheld(std::uint32_t index) noexcept {
 }
 
 void GroupCells::swap(CellAt a, CellAt b) noexcept {
+  exchange(a, b, 1);
+}
+
+// The two ranges do not overlap.
+void GroupCells::exchange(CellAt a, CellAt b, std::uint32_t count) noexcept {
   const std::size_t first = at(a.page, a.cell);
   const std::size_t second = at(b.page, b.cell);
   const auto pages = {static_cast<std::uint32_t>(a.page), static_cast<std::uint32_t>(b.page)};
   const bool one_page = a.page == b.page;
+  ++changes_;
   for (const std::uint32_t page : pages) {
     before_change(pages_[page]);
     if (one_page) break;
   }
-  const int moved = (evictable(second) ? 1 : 0) - (evictable(first) ? 1 : 0);
-  pages_[static_cast<std::uint32_t>(a.page)].evictable += static_cast<std::uint32_t>(moved);
-  pages_[static_cast<std::uint32_t>(b.page)].evictable -= static_cast<std::uint32_t>(moved);
-  std::swap(holders_[first], holders_[second]);
-  std::swap(soft_[first], soft_[second]);
-  std::swap(positions_[first], positions_[second]);
+  std::uint32_t to_first = 0;  // evictable cells that come there, those that go counted against them
+  for (std::uint32_t i = 0; i < count; ++i) {
+    to_first += (evictable(second + i) ? 1U : 0U) - (evictable(first + i) ? 1U : 0U);
+    std::swap(holders_[first + i], holders_[second + i]);
+    std::swap(soft_[first + i], soft_[second + i]);
+    std::swap(positions_[first + i], positions_[second + i]);
+  }
+  pages_[static_cast<std::uint32_t>(a.page)].evictable += to_first;
+  pages_[static_cast<std::uint32_t>(b.page)].evictable -= to_first;
   for (const std::uint32_t page : pages) {
     after_change(page);
     if (one_page) break;
@@ -140,9 +160,9 @@ void GroupCells::swap(CellAt a, CellAt b) noexcept {
 }
 
 bool GroupCells::move(CellAt from, CellAt to, std::uint32_t count) noexcept {
-  // The two ranges do not overlap: those of `to` were free when they were taken. A cell that was taken has
-  // one firm holder and none that is soft, so an exchange and the release of that holder is the move.
-  for (std::uint32_t i = 0; i < count; ++i) swap({from.page, from.cell + i}, {to.page, to.cell + i});
+  // Those of `to` were free when they were taken. A cell that was taken has one firm holder and none that is
+  // soft, so an exchange and the release of that holder is the move.
+  exchange(from, to, count);
   return release(from.page, {from.cell, count}, Holder::kFirm);
 }
 

@@ -97,6 +97,8 @@ class GroupCells {
   [[nodiscard]] std::uint32_t firm_holders(PageId page, std::uint32_t cell) const noexcept {
     return holders_[at(page, cell)] - soft_[at(page, cell)];
   }
+  // Grows with every change of a cell's holders or contents.
+  [[nodiscard]] std::uint64_t changes() const noexcept { return changes_; }
   [[nodiscard]] std::uint32_t layers() const noexcept { return layers_; }
   [[nodiscard]] std::uint32_t page_cells() const noexcept { return page_cells_; }
   [[nodiscard]] std::uint32_t page_count() const noexcept {
@@ -135,6 +137,7 @@ class GroupCells {
     return holders_[index] != 0 && holders_[index] == soft_[index];
   }
   // Every change of a page's counts lies between these two, so that the sums over pages follow (C3, C6).
+  void exchange(CellAt a, CellAt b, std::uint32_t count) noexcept;
   void before_change(const Page& page) noexcept;
   void after_change(std::uint32_t index) noexcept;
   bool close_if_unheld(std::uint32_t index) noexcept;
@@ -152,6 +155,7 @@ class GroupCells {
   std::uint64_t free_holes_ = 0;
   std::uint64_t evictable_cells_ = 0;
   std::uint32_t evictable_pages_ = 0;
+  std::uint64_t changes_ = 0;
   std::vector<Page> pages_;
   std::vector<FrameId> frames_;                             // [page][layer]
   std::vector<std::uint32_t> holders_;                      // [page][cell]

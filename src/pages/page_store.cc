@@ -66,6 +66,7 @@ Result<std::unique_ptr<PageStore>> PageStore::make(StoreSpec spec) {
     const std::uint32_t cells_of_page = group.kind == GroupKind::kRecurrent ? 1 : spec.page_cells;
     KVASIR_ASSIGN(GroupCells cells, GroupCells::create(group, cells_of_page, spec.frames / group.layers));
     store->groups_.push_back(std::move(cells));
+    store->indexes_.emplace_back();
     store->only_full_ = store->only_full_ && group.kind == GroupKind::kFull;
   }
   return store;

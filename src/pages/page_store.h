@@ -47,6 +47,7 @@
 #include "pages/checkpoints.h"
 #include "pages/encode.h"
 #include "pages/group_cells.h"
+#include "pages/holder_index.h"
 #include "pages/layout.h"
 #include "pages/page_table.h"
 #include "pages/prefix_index.h"
@@ -58,6 +59,13 @@
 namespace kvasir::pages {
 
 class Compaction;
+
+// Where a compaction looks first: its predecessor has just gathered there, or made room to.
+struct CompactionCursor {
+  std::uint32_t group = 0;
+  std::size_t table = 0;
+  std::uint64_t ordinal = 0;
+};
 
 // Space as one consistent snapshot, in tokens (cells that every group needs together).
 struct SpaceReport {
@@ -430,7 +438,17 @@ class PageStore {
     checkpoints_.visit([&](CheckpointId, Checkpoint& checkpoint) { visit(checkpoint.cells[group]); });
   }
 
+  // The index of a group's holders, made anew unless it is current. Throws std::bad_alloc.
+  [[nodiscard]] HolderIndex& holder_index(std::size_t group);
+  void fill_index(HolderIndex& index, std::size_t group) const;
+  [[nodiscard]] std::uint64_t changes(std::size_t group) const noexcept {
+    return commits_ + groups_[group].changes();
+  }
+  void follow_moves(HolderIndex& index, std::size_t group, const Moves& moves) noexcept;
+  [[nodiscard]] std::span<PageTable> cells_of(const HolderIndex::Holder& holder) noexcept;
+
   [[nodiscard]] Status check_invariants() const;
+  [[nodiscard]] Status check_index(std::size_t group) const;
   [[nodiscard]] Status check_holders(std::size_t group) const;
   [[nodiscard]] Status check_table(const Table& table, std::size_t group) const;
   [[nodiscard]] Status check_checkpoints() const;
@@ -450,8 +468,10 @@ class PageStore {
   std::uint64_t promised_ = 0;        // over all tables
   Need edits_need_{};                 // what the promises of edited conversations will need more
   bool only_full_ = true;             // no group of another kind
+  std::uint64_t commits_ = 0;         // of tickets, whose cells change hands with no count changed
   Compaction* compaction_ = nullptr;  // an open one
-  std::uint32_t emptied_group_ = 0;   // whose page a compaction emptied last
+  std::vector<HolderIndex> indexes_;  // [group]; for compactions
+  CompactionCursor cursor_;
   std::uint32_t open_tickets_ = 0;    // of steps and edits: they hold cells that no table names yet
   std::vector<std::unique_ptr<Ticket::Memory>> ticket_memories_;  // of tickets that have ended
   std::size_t ticket_memories_made_ = 0;                          // for which there is room above

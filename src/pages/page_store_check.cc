@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <tuple>
 
 #include "base/try.h"
 #include "base/within_memory.h"
@@ -59,6 +60,7 @@ Status PageStore::check_invariants() const {
       }
     }
     KVASIR_TRY(check_holders(group));
+    KVASIR_TRY(check_index(group));
   }
   if (frames != spec_.frames)
     return broken("S1: " + std::to_string(frames) + " frames of " + std::to_string(spec_.frames));
@@ -174,6 +176,28 @@ Status PageStore::check_holders(std::size_t group) const {
       return broken("S3: the holders of a cell of group " + std::to_string(group) + " are counted wrongly");
     }
   }
+  return {};
+}
+
+// M3, where an index says that it is current.
+Status PageStore::check_index(std::size_t group) const {
+  if (!indexes_[group].current(changes(group))) return {};
+  HolderIndex anew;
+  fill_index(anew, group);
+  const auto named = [&](const HolderIndex& index) {
+    std::vector<std::tuple<std::uint32_t, std::uint32_t, HolderIndex::Kind, std::uint32_t, std::uint64_t>>
+        all;
+    for (std::uint32_t page = 0; page < groups_[group].page_count(); ++page) {
+      index.visit(PageId{page}, [&](const HolderIndex::Piece& piece) {
+        const HolderIndex::Holder& holder = index.holder(piece);
+        for (std::uint32_t i = 0; i < piece.count; ++i)
+          all.emplace_back(page, piece.cell + i, holder.kind, holder.id, piece.ordinal + i);
+      });
+    }
+    std::ranges::sort(all);
+    return all;
+  };
+  if (named(anew) != named(indexes_[group])) return broken("M3: the index of holders names others");
   return {};
 }
 

@@ -96,26 +96,34 @@ bool PageTable::names_any(CellAt from, std::uint32_t count) const noexcept {
   });
 }
 
-PageTable PageTable::moved(CellAt from, CellAt to, std::uint32_t count) const {
-  PageTable result;
-  result.start_ = start_;
-  result.runs_.reserve(runs_.size() + 2);
-  for (Run run : runs_) {
-    const std::uint32_t first = std::max(run.cell, from.cell);
-    const std::uint32_t last = std::min(run.cell + run.count, from.cell + count);
-    if (run.page != from.page || first >= last) {
-      result.append(run);
-      continue;
-    }
-    // What lies before the moved cells, they themselves, and what lies behind.
-    const Run parts[] = {{run.page, run.cell, first - run.cell, 0, run.shift},
-                         {to.page, to.cell + (first - from.cell), last - first, 0, run.shift},
-                         {run.page, last, run.cell + run.count - last, 0, run.shift}};
-    for (const Run& part : parts) {
-      if (part.count > 0) result.append(part);
-    }
+PageTable::Patch PageTable::patch_for(const Moves& moves, std::uint64_t first, std::uint64_t end) const {
+  const auto index_of = [this](std::uint64_t ordinal) {
+    return static_cast<std::size_t>(&at(ordinal) - runs_.data());
+  };
+  Patch patch{.first = index_of(first), .last = index_of(end - 1) + 1, .runs = {}};
+  if (patch.first > 0) --patch.first;
+  if (patch.last < runs_.size()) ++patch.last;
+  PageTable spans;
+  spans.start_at(runs_[patch.first].ordinal);
+  for (const Run& run : std::span(runs_).subspan(patch.first, patch.last - patch.first)) {
+    moves.visit({run.page, run.cell}, run.count, [&](CellAt, CellAt after, std::uint32_t count) {
+      spans.append({after.page, after.cell, count, 0, run.shift});
+    });
   }
-  return result;
+  patch.runs = std::move(spans.runs_);
+  return patch;
+}
+
+void PageTable::apply(const Patch& patch) noexcept {
+  const auto first = runs_.begin() + static_cast<std::ptrdiff_t>(patch.first);
+  const auto last = runs_.begin() + static_cast<std::ptrdiff_t>(patch.last);
+  const std::size_t same = std::min(patch.runs.size(), patch.last - patch.first);
+  const auto behind = std::copy_n(patch.runs.begin(), same, first);
+  if (patch.growth() <= 0) {
+    runs_.erase(behind, last);
+  } else {
+    runs_.insert(last, patch.runs.begin() + static_cast<std::ptrdiff_t>(same), patch.runs.end());
+  }
 }
 
 PageTable PageTable::exchanged(CellAt a, CellAt b) const {

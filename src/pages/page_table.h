@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "pages/moves.h"
 #include "pages/types.h"
 
 namespace kvasir::pages {
@@ -78,8 +79,24 @@ class PageTable {
   // they replace is added to `replaced`.
   void replace(std::uint64_t first, std::span<const Run> with, std::vector<Run>& replaced);
 
-  // The same table with the cells [from, from + count) of a page found at `to` instead.
-  [[nodiscard]] PageTable moved(CellAt from, CellAt to, std::uint32_t count) const;
+  // Spans [first, last) of this table as other spans. Both cover the same ordinals.
+  struct Patch {
+    std::size_t first = 0;
+    std::size_t last = 0;
+    std::vector<Run> runs;
+
+    // Spans that the table gains; negative where it loses some.
+    [[nodiscard]] std::int64_t growth() const noexcept {
+      return static_cast<std::int64_t>(runs.size()) - static_cast<std::int64_t>(last - first);
+    }
+  };
+
+  // What lets the ordinals [first, end), which are held, be found where cells have moved; with the spans
+  // beside them, which they may join.
+  [[nodiscard]] Patch patch_for(const Moves& moves, std::uint64_t first, std::uint64_t end) const;
+
+  // Allocates nothing after reserve(growth()).
+  void apply(const Patch& patch) noexcept;
 
   // The same table with two cells exchanged.
   [[nodiscard]] PageTable exchanged(CellAt a, CellAt b) const;

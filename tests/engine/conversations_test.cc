@@ -370,5 +370,25 @@ TEST_F(Conversations, AnEngineOfUnusableSizesIsRefusedByName) {
     refused({.page_cells = page}, "--page");
 }
 
+TEST_F(Conversations, APoolLargerThanTheMemoryAtHandIsRefusedBeforeItIsTaken) {
+  auto pool = parallel::ThreadPool::create(1);
+  const auto refused = Engine::create(model_.model, **pool, {.pool = 100'000, .memory = 100'000});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code(), Outcome::kOutOfMemory);
+  const auto numbers = refused.error().numbers();
+  EXPECT_EQ(numbers.available, 100'000U);
+  EXPECT_EQ(numbers.setting, "--pool");
+  ASSERT_GT(numbers.wanted, 100'000U);
+  const EngineOptions exact{.pool = 100'000, .memory = numbers.wanted};
+  EXPECT_TRUE(Engine::create(model_.model, **pool, exact)) << "what is there may be taken";
+  const EngineOptions one_less{.pool = 100'000, .memory = *numbers.wanted - 1};
+  EXPECT_FALSE(Engine::create(model_.model, **pool, one_less));
+  // More than any machine has, by what this one says of itself.
+  const EngineOptions huge{.context = 1, .pool = std::uint64_t{1} << 33, .page_cells = 256};
+  const auto by_itself = Engine::create(model_.model, **pool, huge);
+  ASSERT_FALSE(by_itself);
+  EXPECT_EQ(by_itself.error().code(), Outcome::kOutOfMemory) << by_itself.error().message();
+}
+
 }  // namespace
 }  // namespace kvasir::engine

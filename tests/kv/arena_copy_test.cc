@@ -11,6 +11,7 @@
 
 #include "kv/arena.h"
 #include "kv/cell_twin.h"
+#include "kv/copy_plan.h"
 #include "support/allocations.h"
 
 namespace kvasir::kv {
@@ -67,9 +68,70 @@ class Pair {
 
   void copy() {
     const Ranges r = ranges();
-    const CellCopy copy{r.from, r.to, r.count};
-    arena_.copy_cells(shape_.layer, {&copy, 1});
+    copy_all(arena_, shape_.layer, {{0, page_of(r.from), page_of(r.to), r.count}});
     for (std::uint32_t i = 0; i < r.count; ++i) twin(r.to, i) = twin(r.from, i);
+  }
+
+  // Many runs at once from everywhere to everywhere, each cell in one of them: what compactions plan. Often
+  // whole groups of lanes are put together of single cells.
+  void gather() {
+    std::vector<FrameCell> all;
+    const std::uint32_t sources = kFrames - below(2);
+    for (std::uint32_t frame = 0; frame < sources; ++frame) {
+      for (std::uint32_t cell = 0; cell < shape_.page_cells; ++cell) {
+        all.push_back({pages::FrameId{frame}, cell});
+      }
+    }
+    const std::uint32_t run_max = 1 + below(3) * below(20);
+    std::vector<FrameCell> from;
+    while (!all.empty()) {  // runs in random order, which do not cross pages
+      const std::size_t at = below(static_cast<std::uint32_t>(all.size()));
+      std::size_t end = at + 1;
+      const std::size_t most = std::min<std::size_t>(all.size(), at + 1 + below(run_max));
+      while (end < most && all[end].frame == all[at].frame && all[end].cell == all[end - 1].cell + 1) ++end;
+      const auto first = all.begin() + static_cast<std::ptrdiff_t>(at);
+      const auto last = all.begin() + static_cast<std::ptrdiff_t>(end);
+      from.insert(from.end(), first, last);
+      all.erase(first, last);
+    }
+    // The first part goes into cells of the last frame that are not of it.
+    std::vector<FrameCell> to;
+    from.resize(1 + below(shape_.page_cells));
+    const std::uint32_t begin = below(2) * below(shape_.page_cells);
+    for (std::uint32_t cell = begin; cell < shape_.page_cells; ++cell) {
+      const FrameCell at{pages::FrameId{kFrames - 1}, cell};
+      const auto same = [&](const FrameCell& other) { return other.frame == at.frame && other.cell == cell; };
+      if (std::ranges::none_of(from, same)) to.push_back(at);
+    }
+    std::vector<pages::CopyCells> copies;
+    std::vector<TwinCell> moved;
+    for (std::size_t i = 0; i < std::min(from.size(), to.size()); ++i) {
+      moved.push_back(twin(from[i]));
+      const pages::CopyCells one{0, page_of(from[i]), page_of(to[i]), 1};
+      const bool beside = !copies.empty() && copies.back().from.page == one.from.page &&
+                          copies.back().from.cell + copies.back().count == one.from.cell &&
+                          copies.back().to.cell + copies.back().count == one.to.cell;
+      if (beside) {
+        ++copies.back().count;
+      } else {
+        copies.push_back(one);
+      }
+    }
+    copy_all(arena_, shape_.layer, copies);
+    for (std::size_t i = 0; i < moved.size(); ++i) twin(to[i]) = moved[i];
+  }
+
+  // Copies in an arena whose pages are its frames.
+  static void copy_all(Arena& arena, const LayerGeometry& layer,
+                       const std::vector<pages::CopyCells>& copies) {
+    const CopyPlan plan(copies, arena.types().keys);
+    std::vector<pages::FrameId> frames;
+    for (const pages::PageId page : plan.pages())
+      frames.push_back(pages::FrameId{static_cast<std::uint32_t>(page)});
+    arena.copy_cells(layer, plan, frames);
+  }
+  static pages::CellAt page_of(FrameCell at) {
+    return {pages::PageId{static_cast<std::uint32_t>(at.frame)}, at.cell};
   }
 
   void swap() {
@@ -235,6 +297,10 @@ TEST_P(CopyJobs, CopyCellsExactly) {
   on_every_shape(12, &Pair::copy);
 }
 
+TEST_P(CopyJobs, GatherRunsFromEverywhereExactly) {
+  on_every_shape(25, &Pair::gather);
+}
+
 TEST_P(CopyJobs, SwapCellsExactly) {
   on_every_shape(12, &Pair::swap);
 }
@@ -257,7 +323,7 @@ TEST_P(CopyJobs, PoisonWhatTheyAreGivenAndNothingBeside) {
 
 TEST_P(CopyJobs, AgreeWithTheTwinInAnyOrder) {
   using Act = void (Pair::*)();
-  const std::vector<Act> acts = {&Pair::copy,  &Pair::swap,         &Pair::rotate,
+  const std::vector<Act> acts = {&Pair::copy,  &Pair::gather,       &Pair::swap,  &Pair::rotate,
                                  &Pair::carry, &Pair::import_noise, &Pair::poison};
   for (const Shape& shape : shapes()) {
     Pair pair(shape, GetParam(), random_);
@@ -279,10 +345,12 @@ TEST_P(CopyJobs, AllocateNothing) {
   const Floats numbers = random_floats(160, random_);
   const FrameCell from{pages::FrameId{0}, 3};
   const FrameCell to{pages::FrameId{1}, 9};
+  const std::vector<pages::CopyCells> copies = {{0, {pages::PageId{0}, 3}, {pages::PageId{1}, 9}, 16}};
+  const CopyPlan plan(copies, arena.types().keys);
+  const std::vector<pages::FrameId> frames = {pages::FrameId{0}, pages::FrameId{1}};
   const test::AllocationFault fault(0);
   arena.store(shape.layer, pages::FrameId{2}, 1, numbers, std::span(numbers).first(48));
-  const CellCopy copy{from, to, 16};
-  arena.copy_cells(shape.layer, {&copy, 1});
+  arena.copy_cells(shape.layer, plan, frames);
   arena.swap_cells(shape.layer, from, to);
   arena.rotate_cells(shape.layer, turning.table, from, to, turns);
   arena.poison_cells(shape.layer, from, 2);
@@ -309,8 +377,7 @@ TEST_P(CopyJobs, OfNeighbouringCellsRunAtOnce) {
     for (std::uint32_t cell = parity; cell < 32; cell += 2) {
       const FrameCell from{pages::FrameId{0}, cell};
       arena.rotate_cells(shape.layer, turning.table, from, from, turn);
-      const CellCopy copy{from, {pages::FrameId{1}, cell}, 1};
-      arena.copy_cells(shape.layer, {&copy, 1});
+      Pair::copy_all(arena, shape.layer, {{0, {pages::PageId{0}, cell}, {pages::PageId{1}, cell}, 1}});
       arena.export_cells(shape.layer, from, 1, bytes);
       arena.import_cells(shape.layer, {pages::FrameId{2}, cell}, 1, bytes);
       if (cell >= 2) arena.swap_cells(shape.layer, from, {pages::FrameId{1}, cell - 2});

@@ -36,17 +36,19 @@ void FakeArena::write(std::size_t group, CellAt at, Contents contents) {
   }
 }
 
-void FakeArena::perform(const CopyCells& job) {
-  for (std::uint32_t layer = 0; layer < store_->group(job.group).layers(); ++layer) {
-    for (std::uint32_t i = 0; i < job.count; ++i) {
-      value(job.group, {job.to.page, job.to.cell + i}, layer) =
-          value(job.group, {job.from.page, job.from.cell + i}, layer);
+void FakeArena::perform(std::span<const CopyCells> jobs) {
+  for (const CopyCells& job : jobs) {
+    for (std::uint32_t layer = 0; layer < store_->group(job.group).layers(); ++layer) {
+      for (std::uint32_t i = 0; i < job.count; ++i) {
+        value(job.group, {job.to.page, job.to.cell + i}, layer) =
+            value(job.group, {job.from.page, job.from.cell + i}, layer);
+      }
     }
   }
 }
 
 void FakeArena::perform(const RotateCells& job) {
-  perform(job.cells);
+  perform({&job.cells, 1});
   for (std::uint32_t layer = 0; layer < store_->group(job.cells.group).layers(); ++layer) {
     for (std::uint32_t i = 0; i < job.turns.size(); ++i) {
       value(job.cells.group, {job.cells.to.page, job.cells.to.cell + i}, layer) +=

@@ -27,8 +27,8 @@ class CellBytes {
   // is its ordinal.
   virtual void write(std::size_t group, CellAt at, Contents contents) = 0;
 
-  // Does what a job says.
-  virtual void perform(const CopyCells& job) = 0;
+  // Does what a job says, or those of one group.
+  virtual void perform(std::span<const CopyCells> jobs) = 0;
   virtual void perform(const RotateCells& job) = 0;
   virtual void perform(const SwapCells& job) = 0;
 
@@ -56,7 +56,7 @@ class FakeArena : public CellBytes {
   explicit FakeArena(const PageStore& store);
 
   void write(std::size_t group, CellAt at, Contents contents) override;
-  void perform(const CopyCells& job) override;
+  void perform(std::span<const CopyCells> jobs) override;
   void perform(const RotateCells& job) override;
   void perform(const SwapCells& job) override;
   [[nodiscard]] bool holds(std::size_t group, CellAt at, Contents contents,

@@ -106,24 +106,75 @@ TEST(PageTable, PutsOtherCellsInThePlaceOfSome) {
   EXPECT_EQ(replaced, (std::vector<Span>{{kA, 2, 4, 2, 3}}));
 }
 
+// The table with `count` cells from `from` on found at `to`.
+PageTable moved(const PageTable& table, CellAt from, CellAt to, std::uint32_t count) {
+  const CopyCells copy{0, from, to, count};
+  const PageTable::Patch patch = table.patch_for(Moves({&copy, 1}), table.start(), table.length());
+  PageTable result = table;
+  result.apply(patch);
+  EXPECT_EQ(static_cast<std::int64_t>(result.runs().size()),
+            static_cast<std::int64_t>(table.runs().size()) + patch.growth());
+  return result;
+}
+
 TEST(PageTable, FollowsCellsThatMove) {
   const PageTable table = table_of({{kA, 0, 10, 0, 2}, {kB, 0, 1}});
   // The middle, the beginning, more than it holds, cells of others.
-  EXPECT_EQ(runs_in(table.moved({kA, 3}, {kB, 8}, 4)),
+  EXPECT_EQ(runs_in(moved(table, {kA, 3}, {kB, 8}, 4)),
             (std::vector<Span>{{kA, 0, 3, 0, 2}, {kB, 8, 4, 3, 2}, {kA, 7, 3, 7, 2}, {kB, 0, 1, 10, 0}}));
-  EXPECT_EQ(runs_in(table.moved({kA, 0}, {kB, 8}, 2)),
+  EXPECT_EQ(runs_in(moved(table, {kA, 0}, {kB, 8}, 2)),
             (std::vector<Span>{{kB, 8, 2, 0, 2}, {kA, 2, 8, 2, 2}, {kB, 0, 1, 10, 0}}));
-  EXPECT_EQ(runs_in(table.moved({kA, 8}, {kB, 8}, 8)),
+  EXPECT_EQ(runs_in(moved(table, {kA, 8}, {kB, 8}, 8)),
             (std::vector<Span>{{kA, 0, 8, 0, 2}, {kB, 8, 2, 8, 2}, {kB, 0, 1, 10, 0}}));
-  EXPECT_EQ(table.moved({kA, 10}, {kB, 8}, 2), table);
-  EXPECT_EQ(table.moved({PageId{9}, 0}, {kB, 8}, 16), table);
+  EXPECT_EQ(moved(table, {kA, 10}, {kB, 8}, 2), table);
+  EXPECT_EQ(moved(table, {PageId{9}, 0}, {kB, 8}, 16), table);
 }
 
 TEST(PageTable, JoinsCellsThatMoveBehindTheirPredecessor) {
   const PageTable table = table_of({{kA, 0, 3}, {kB, 5, 2}, {kB, 9, 1}});
-  const PageTable once = table.moved({kB, 5}, {kA, 3}, 2);
+  const PageTable once = moved(table, {kB, 5}, {kA, 3}, 2);
   EXPECT_EQ(runs_in(once), (std::vector<Span>{{kA, 0, 5, 0, 0}, {kB, 9, 1, 5, 0}}));
-  EXPECT_EQ(runs_in(once.moved({kB, 9}, {kA, 5}, 1)), (std::vector<Span>{{kA, 0, 6, 0, 0}}));
+  EXPECT_EQ(runs_in(moved(once, {kB, 9}, {kA, 5}, 1)), (std::vector<Span>{{kA, 0, 6, 0, 0}}));
+}
+
+// A patch of some ordinals reaches to the spans beside them and leaves the rest as it is.
+TEST(PageTable, IsPatchedInPlace) {
+  const PageTable table = table_of({{kA, 0, 2}, {kB, 0, 1}, {kA, 4, 1}, {kB, 2, 1}, {kA, 8, 3}});
+  const std::vector<CopyCells> copies = {{0, {kB, 2}, {kA, 3}, 1}, {0, {kB, 0}, {kA, 2}, 1}};
+  const Moves moves(copies);
+  const PageTable::Patch first = table.patch_for(moves, 2, 3);
+  EXPECT_EQ(std::make_pair(first.first, first.last), std::make_pair(std::size_t{0}, std::size_t{3}));
+  EXPECT_EQ(first.growth(), -1);
+  const PageTable::Patch all = table.patch_for(moves, 2, 5);
+  EXPECT_EQ(std::make_pair(all.first, all.last), std::make_pair(std::size_t{0}, std::size_t{5}));
+  PageTable result = table;
+  result.apply(first);
+  EXPECT_EQ(runs_in(result),
+            (std::vector<Span>{{kA, 0, 3, 0, 0}, {kA, 4, 1, 3, 0}, {kB, 2, 1, 4, 0}, {kA, 8, 3, 5, 0}}));
+  result.apply(result.patch_for(moves, 4, 5));
+  EXPECT_EQ(runs_in(result),
+            (std::vector<Span>{{kA, 0, 3, 0, 0}, {kA, 4, 1, 3, 0}, {kA, 3, 1, 4, 0}, {kA, 8, 3, 5, 0}}));
+}
+
+TEST(PageTable, GrowsByAPatchWithinWhatWasReservedWithoutAllocating) {
+  PageTable table = table_of({{kA, 0, 16}, {kB, 0, 1}});
+  const std::vector<CopyCells> copies = {{0, {kA, 9}, {kB, 9}, 1}, {0, {kA, 3}, {kB, 3}, 2}};
+  const PageTable::Patch patch = table.patch_for(Moves(copies), 3, 10);
+  ASSERT_EQ(patch.growth(), 4);
+  table.reserve(4);
+  bool refused = false;
+  {
+    const kvasir::test::AllocationFault fault(0);
+    table.apply(patch);
+    refused = fault.fired();
+  }
+  EXPECT_FALSE(refused);
+  EXPECT_EQ(runs_in(table), (std::vector<Span>{{kA, 0, 3, 0, 0},
+                                               {kB, 3, 2, 3, 0},
+                                               {kA, 5, 4, 5, 0},
+                                               {kB, 9, 1, 9, 0},
+                                               {kA, 10, 6, 10, 0},
+                                               {kB, 0, 1, 16, 0}}));
 }
 
 TEST(PageTable, ExchangesTwoOfItsCellsOrOneWithAStranger) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "kv/cell_twin.h"
+#include "kv/copy_plan.h"
 
 namespace kvasir::pages::test {
 namespace {
@@ -81,10 +82,14 @@ void RealArena::write(std::size_t group, CellAt at, Contents contents) {
   }
 }
 
-void RealArena::perform(const CopyCells& job) {
-  for (std::uint32_t layer = 0; layer < store_->group(job.group).layers(); ++layer) {
-    const kv::CellCopy copy{place(job.group, job.from, layer), place(job.group, job.to, layer), job.count};
-    arena_.copy_cells(geometry_[job.group], {&copy, 1});
+void RealArena::perform(std::span<const CopyCells> jobs) {
+  const std::uint32_t group = jobs.front().group;
+  const kv::CopyPlan plan(jobs, types_.keys);
+  std::vector<FrameId> frames;
+  for (std::uint32_t layer = 0; layer < store_->group(group).layers(); ++layer) {
+    frames.clear();
+    for (const PageId page : plan.pages()) frames.push_back(store_->frame(group, page, layer));
+    arena_.copy_cells(geometry_[group], plan, frames);
   }
 }
 

@@ -21,7 +21,7 @@ class RealArena : public CellBytes {
   RealArena(const PageStore& store, const Turns& turns, Random& random);
 
   void write(std::size_t group, CellAt at, Contents contents) override;
-  void perform(const CopyCells& job) override;
+  void perform(std::span<const CopyCells> jobs) override;
   void perform(const RotateCells& job) override;
   void perform(const SwapCells& job) override;
   [[nodiscard]] bool holds(std::size_t group, CellAt at, Contents contents,

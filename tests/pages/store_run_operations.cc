@@ -205,7 +205,7 @@ void StoreRun::begin_compaction() {
   const auto second = Compaction::begin(*store_, budget, stay);
   require(!second && second.error().code() == Outcome::kWrongState, "two compactions at a time");
   if (random_.percent(50)) {
-    for (const CopyCells& copy : compaction_->copies) arena_->perform(copy);
+    arena_->perform(compaction_->copies);
     compaction_->copied = true;
   }
   if (random_.percent(25)) return end_compaction();
@@ -218,9 +218,7 @@ void StoreRun::end_compaction() {
     compaction_.reset();
     return;
   }
-  if (!compaction_->copied) {
-    for (const CopyCells& copy : compaction_->copies) arena_->perform(copy);
-  }
+  if (!compaction_->copied) arena_->perform(compaction_->copies);
   tell(story_[steps_ % story_.size()] + " commit the compaction");
   const auto moved = compaction_->compaction->commit();
   if (moved) {
@@ -233,6 +231,7 @@ void StoreRun::end_compaction() {
             "a compaction does not commit");
   }
   compaction_.reset();
+  if (moved && random_.percent(40)) begin_compaction();  // which goes on where this one has ended
 }
 
 }  // namespace kvasir::pages::test

@@ -1,0 +1,81 @@
+#include "simd/cell_moves.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <vector>
+
+namespace kvasir::simd {
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+Bytes random_bytes(std::size_t count, std::mt19937& random) {
+  Bytes bytes(count);
+  for (std::byte& byte : bytes) byte = static_cast<std::byte>(random());
+  return bytes;
+}
+
+TEST(MoveBytes, MovesEveryLengthAndNothingBeside) {
+  std::mt19937 random(1);
+  for (const Store store : {Store::kCached, Store::kPast}) {
+    for (std::size_t length = 0; length < 200; ++length) {
+      for (const std::size_t at : {0U, 1U, 16U}) {
+        const Bytes from = random_bytes(1000, random);
+        Bytes to = random_bytes(1000, random);
+        Bytes expected = to;
+        const Repeat repeat{.count = 3, .step = 250};
+        const std::vector<BytesMove> moves = {{from.data() + 7, to.data() + at, length},
+                                              {from.data() + 230, to.data() + 230, 5}};
+        for (std::size_t i = 0; i < repeat.count; ++i) {
+          for (const BytesMove& move : moves) {
+            for (std::size_t byte = 0; byte < move.bytes; ++byte) {
+              expected[static_cast<std::size_t>(move.to - to.data()) + i * repeat.step + byte] =
+                  move.from[i * repeat.step + byte];
+            }
+          }
+        }
+        move_bytes(moves, repeat, store);
+        ASSERT_EQ(to, expected) << length << " bytes to " << at;
+      }
+    }
+  }
+}
+
+// Rows of every width put together of every number of sources, byte by byte.
+TEST(MoveLanes, PutsRowsTogetherOfTheirSources) {
+  std::mt19937 random(2);
+  const auto below = [&](std::size_t count) { return static_cast<std::size_t>(random()) % count; };
+  for (int turn = 0; turn < 2000; ++turn) {
+    LanesMove move{.rows = 1 + below(9), .parts = std::size_t{1} << below(3), .sources = 1 + below(16)};
+    if (move.parts * move.sources > kLaneSourcesMax) continue;
+    const std::size_t row = move.parts * 16;
+    const Repeat repeat{.count = 1 + below(3), .step = 1024};
+    const Bytes from = random_bytes(4096, random);
+    const Store store = below(2) == 0 ? Store::kCached : Store::kPast;
+    alignas(16) std::array<std::byte, 4096> to{};
+    std::array<std::byte, 4096> expected{};
+    std::vector<const std::byte*> sources(move.parts * move.sources);
+    std::vector<LaneLookup> lookups(sources.size());
+    for (const std::byte*& source : sources) source = from.data() + below(1024 - row * move.rows);
+    for (LaneLookup& lookup : lookups) lookup.fill(kNotHere);
+    for (std::size_t byte = 0; byte < row; ++byte) {
+      const std::size_t source = byte / 16 * move.sources + below(move.sources);
+      const std::size_t at = below(16);
+      lookups[source][byte % 16] = static_cast<std::uint8_t>(at);
+      for (std::size_t i = 0; i < repeat.count; ++i) {
+        for (std::size_t r = 0; r < move.rows; ++r) {
+          expected[i * repeat.step + r * row + byte] = sources[source][i * repeat.step + r * row + at];
+        }
+      }
+    }
+    move.to = to.data();
+    move.from = sources.data();
+    move.lookups = lookups.data();
+    move_lanes(move, repeat, store);
+    ASSERT_EQ(to, expected) << move.parts << " parts of " << move.sources << " sources";
+  }
+}
+
+}  // namespace
+}  // namespace kvasir::simd
