@@ -27,11 +27,22 @@ void Engine::copy(std::uint32_t group, std::span<const pages::CopyCells> jobs) {
   const std::int64_t start = base::system_clock().now_ns();
   const kv::CopyPlan plan(jobs, arena_.types().keys);
   std::vector<pages::FrameId> frames(plan.pages().size());
+  std::vector<pages::FrameId> next(frames.size());
+  const std::size_t layers = model_->network().groups[group].layers.size();
+  const auto resolve = [&](std::vector<pages::FrameId>& all, std::uint32_t layer) {
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = store_->frame(group, plan.pages()[i], layer);
+  };
+  resolve(frames, 0);
   std::uint64_t cells = 0;
   for (const pages::CopyCells& job : jobs) cells += job.count;
   for_layers(group, [&](const kv::LayerGeometry& geometry, std::uint32_t layer) {
-    for (std::size_t i = 0; i < frames.size(); ++i) frames[i] = store_->frame(group, plan.pages()[i], layer);
-    arena_.copy_cells(geometry, plan, frames);
+    if (layer + 1 < layers) {
+      resolve(next, layer + 1);
+    } else {
+      next.clear();
+    }
+    arena_.copy_cells(geometry, plan, frames, next);
+    std::swap(frames, next);
     bytes_moved_ += arena_.cell_bytes(geometry) * cells;
   });
   compaction_copy_ns_ += base::system_clock().now_ns() - start;

@@ -107,9 +107,10 @@ class Arena {
   // The copy jobs: at most a page of cells of one layer. Each of them allocates nothing and cannot fail; the
   // cells lie within their page.
 
-  // Copies the bytes of cells as planned for this arena's types. frames[i] is the frame of plan.pages()[i].
-  void copy_cells(const LayerGeometry& layer, const CopyPlan& plan,
-                  std::span<const pages::FrameId> frames) noexcept;
+  // Copies the bytes of cells as planned for this arena's types. frames[i] is the frame of plan.pages()[i];
+  // next[i] is the one of the next layer that will be copied, if any: it is fetched meanwhile.
+  void copy_cells(const LayerGeometry& layer, const CopyPlan& plan, std::span<const pages::FrameId> frames,
+                  std::span<const pages::FrameId> next = {}) noexcept;
 
   // Exchanges the bytes of two cells, which may be the same.
   void swap_cells(const LayerGeometry& layer, FrameCell a, FrameCell b) noexcept;
@@ -155,10 +156,18 @@ class Arena {
     return bytes_.data() + static_cast<std::size_t>(frame) * frame_bytes_;
   }
   void copy_run(const LayerGeometry& layer, FrameCell from, FrameCell to, std::size_t count) noexcept;
-  void copy_values(const Plane& plane, const simd::Repeat& heads, const CopyPlan& plan,
-                   std::span<const pages::FrameId> frames) noexcept;
-  void copy_lanes(const Plane& plane, const simd::Repeat& heads, const CopyPlan& plan,
-                  std::span<const CopyPlan::Lanes> lanes, std::span<const pages::FrameId> frames) noexcept;
+  // A plan in one layer; `plane` is the first head's.
+  struct PlannedCopy {
+    const CopyPlan* plan = nullptr;
+    std::span<const pages::FrameId> frames;
+    std::span<const pages::FrameId> next;
+    simd::Repeat heads;
+  };
+  void copy_values(const Plane& plane, const PlannedCopy& copy) noexcept;
+  void copy_lanes(const Plane& plane, const PlannedCopy& copy,
+                  std::span<const CopyPlan::Lanes> lanes) noexcept;
+  // How far from a page's frame the one of the next layer lies; 0 where there is none.
+  [[nodiscard]] std::ptrdiff_t ahead(const PlannedCopy& copy, std::uint32_t page) const noexcept;
   static void copy_some_lanes(const Plane& plane, const simd::Repeat& heads, const simd::LanesMove& all,
                               const CopyPlan::Segment& segment) noexcept;
 

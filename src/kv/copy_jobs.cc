@@ -12,6 +12,9 @@
 namespace kvasir::kv {
 namespace {
 
+// Runs of values that are handed on together.
+constexpr std::size_t kMovesAtOnce = 32;
+
 // A NaN in every float type, and scales of NaN.
 constexpr int kPoison = 0xFF;
 
@@ -110,52 +113,57 @@ void Arena::copy_run(const LayerGeometry& layer, FrameCell from, FrameCell to, s
   }
 }
 
-// The plane is that of the first head.
-void Arena::copy_values(const Plane& plane, const simd::Repeat& heads, const CopyPlan& plan,
-                        std::span<const pages::FrameId> frames) noexcept {
-  std::array<simd::BytesMove, pages::kPageCellsMax> moves;
-  const simd::Store store = plan.whole_ ? simd::Store::kPast : simd::Store::kCached;
-  std::size_t count = 0;
-  for (const CopyPlan::Run& run : plan.runs_) {
-    moves[count++] = {frame_at(frames[run.from_page]) + plane.at(run.from),
-                      frame_at(frames[run.to_page]) + plane.at(run.to),
-                      run.count * plane.units * plane.unit_bytes};
-    if (count < moves.size()) continue;
-    simd::move_bytes(moves, heads, store);
-    count = 0;
-  }
-  simd::move_bytes(std::span(moves).first(count), heads, store);
+std::ptrdiff_t Arena::ahead(const PlannedCopy& copy, std::uint32_t page) const noexcept {
+  return copy.next.empty() ? 0 : frame_at(copy.next[page]) - frame_at(copy.frames[page]);
 }
 
-void Arena::copy_lanes(const Plane& plane, const simd::Repeat& heads, const CopyPlan& plan,
-                       std::span<const CopyPlan::Lanes> lanes,
-                       std::span<const pages::FrameId> frames) noexcept {
+void Arena::copy_values(const Plane& plane, const PlannedCopy& copy) noexcept {
+  std::array<simd::BytesMove, kMovesAtOnce> moves;
+  std::size_t count = 0;
+  for (const CopyPlan::Run& run : copy.plan->runs_) {
+    moves[count++] = {.from = frame_at(copy.frames[run.from_page]) + plane.at(run.from),
+                      .to = frame_at(copy.frames[run.to_page]) + plane.at(run.to),
+                      .bytes = run.count * plane.units * plane.unit_bytes,
+                      .ahead = ahead(copy, run.from_page)};
+    if (count < moves.size()) continue;
+    simd::move_bytes(moves, copy.heads);
+    count = 0;
+  }
+  simd::move_bytes(std::span(moves).first(count), copy.heads);
+}
+
+void Arena::copy_lanes(const Plane& plane, const PlannedCopy& copy,
+                       std::span<const CopyPlan::Lanes> lanes) noexcept {
   for (std::size_t i = 0; i < lanes.size(); ++i) {
-    const CopyPlan::Segment& segment = plan.segments_[i];
+    const CopyPlan::Segment& segment = copy.plan->segments_[i];
+    std::byte* to = frame_at(copy.frames[segment.to.page]) + plane.at(segment.to.cell);
     if (!segment.whole() && segment.straight()) {
-      const std::byte* from = frame_at(frames[segment.from[0].page]) + plane.at(segment.from[0].cell);
-      std::byte* to = frame_at(frames[segment.to.page]) + plane.at(segment.to.cell);
-      for (std::size_t head = 0; head < heads.count; ++head, from += heads.step, to += heads.step) {
-        copy_rows(from, to, plane.unit_step(), plane.units, segment.count * plane.unit_bytes);
+      const std::byte* from = frame_at(copy.frames[segment.from[0].page]) + plane.at(segment.from[0].cell);
+      for (std::size_t head = 0; head < copy.heads.count; ++head) {
+        copy_rows(from + head * copy.heads.step, to + head * copy.heads.step, plane.unit_step(), plane.units,
+                  segment.count * plane.unit_bytes);
       }
       continue;
     }
     std::array<const std::byte*, simd::kLaneSourcesMax> from{};
+    std::array<std::ptrdiff_t, simd::kLaneSourcesMax> ahead_of{};
     for (std::size_t j = 0; j < lanes[i].from.size(); ++j) {
       const CopyPlan::Part& part = lanes[i].from[j];
-      from[j] = frame_at(frames[part.group.page]) + plane.at(part.group.cell) +
+      from[j] = frame_at(copy.frames[part.group.page]) + plane.at(part.group.cell) +
                 part.part * std::tuple_size_v<simd::LaneLookup>;
+      ahead_of[j] = ahead(copy, part.group.page);
     }
-    const simd::LanesMove move{.to = frame_at(frames[segment.to.page]) + plane.at(segment.to.cell),
+    const simd::LanesMove move{.to = to,
                                .rows = plane.units,
                                .parts = lanes[i].parts,
                                .sources = lanes[i].sources,
                                .from = from.data(),
-                               .lookups = lanes[i].lookups.data()};
+                               .lookups = lanes[i].lookups.data(),
+                               .ahead = copy.next.empty() ? nullptr : ahead_of.data()};
     if (segment.whole()) {
-      simd::move_lanes(move, heads, plan.whole_ ? simd::Store::kPast : simd::Store::kCached);
+      simd::move_lanes(move, copy.heads);
     } else {
-      copy_some_lanes(plane, heads, move, segment);
+      copy_some_lanes(plane, copy.heads, move, segment);
     }
   }
 }
@@ -175,7 +183,7 @@ void Arena::copy_some_lanes(const Plane& plane, const simd::Repeat& heads, const
       some.to = rows.data();
       some.rows = std::min(kRowsAtOnce, plane.units - row);
       some.from = from.data();
-      simd::move_lanes(some, {}, simd::Store::kCached);
+      simd::move_lanes(some, {});
       copy_rows(rows.data() + in_row, all.to + offset, plane.unit_step(), some.rows,
                 segment.count * plane.unit_bytes);
     }
@@ -183,15 +191,16 @@ void Arena::copy_some_lanes(const Plane& plane, const simd::Repeat& heads, const
 }
 
 void Arena::copy_cells(const LayerGeometry& layer, const CopyPlan& plan,
-                       std::span<const pages::FrameId> frames) noexcept {
+                       std::span<const pages::FrameId> frames,
+                       std::span<const pages::FrameId> next) noexcept {
   const HeadPart keys = keys_of(layer, 0);
   const HeadPart values = values_of(layer, 0);
-  const simd::Repeat key_heads{layer.kv_heads, keys.bytes(page_cells_)};
-  const simd::Repeat value_heads{layer.kv_heads, values.bytes(page_cells_)};
-  copy_lanes(keys.numbers(), key_heads, plan, plan.numbers_, frames);
-  copy_lanes(keys.scales(), key_heads, plan, plan.scales_, frames);
-  copy_values(values.numbers(), value_heads, plan, frames);
-  if (values.scales().units > 0) copy_values(values.scales(), value_heads, plan, frames);
+  PlannedCopy copy{&plan, frames, next, {layer.kv_heads, keys.bytes(page_cells_)}};
+  copy_lanes(keys.numbers(), copy, plan.numbers_);
+  copy_lanes(keys.scales(), copy, plan.scales_);
+  copy.heads.step = values.bytes(page_cells_);
+  copy_values(values.numbers(), copy);
+  if (values.scales().units > 0) copy_values(values.scales(), copy);
 }
 
 void Arena::swap_cells(const LayerGeometry& layer, FrameCell a, FrameCell b) noexcept {

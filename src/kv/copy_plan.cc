@@ -15,7 +15,6 @@ CopyPlan::CopyPlan(std::span<const pages::CopyCells> copies, simd::CacheElement 
   add_segments();
   const std::size_t unit_bytes = simd::key_layout(keys, 1).unit_bytes;
   for (const Segment& segment : segments_) {
-    whole_ = whole_ && segment.whole();
     numbers_.push_back(lanes_of(segment, unit_bytes));
     if (simd::is_blocks(keys)) scales_.push_back(lanes_of(segment, simd::CellLayout::kScaleBytes));
   }

@@ -79,7 +79,6 @@ class CopyPlan {
   std::vector<Segment> segments_;
   std::vector<Lanes> numbers_;  // [segment]
   std::vector<Lanes> scales_;   // [segment]; of block types
-  bool whole_ = true;           // every segment is
 };
 
 }  // namespace kvasir::kv

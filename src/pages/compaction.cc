@@ -141,6 +141,9 @@ Compaction::Stretch Compaction::best_stretch(const Task& task, std::span<const R
   const Stretch elsewhere = longest_stretch(task, runs, first, room);
   const Stretch behind = first + 1 < runs.size() ? stretch_behind(task, runs, first + 1) : Stretch();
   if (behind.runs == 0) return elsewhere;
+  // A full page is moved quicker than a part of one, and nothing will have to be moved behind it.
+  if (elsewhere.cells + elsewhere.more == store_->page_cells() && elsewhere.gain() >= behind.gain())
+    return elsewhere;
   if (elsewhere.runs == 0 || behind.gain() > elsewhere.gain()) return behind;
   return behind.gain() == elsewhere.gain() && behind.cells < elsewhere.cells ? behind : elsewhere;
 }

@@ -6,7 +6,6 @@
 #define HWY_TARGET_INCLUDE "simd/cell_moves.cc"
 #include "hwy/foreach_target.h"
 // Highway must come first.
-#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -14,52 +13,79 @@ namespace kvasir::simd::HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Sixteen bytes, whatever a vector of the target holds.
+// Vectors of sixteen bytes and of as many times sixteen as the target has. Without vectors both are an array.
 #if HWY_TARGET == HWY_SCALAR
-using Sixteen = std::array<std::uint8_t, 16>;
+struct Sixteen {
+  std::array<std::uint8_t, 16> bytes;
+};
+using Wide = Sixteen;
+inline constexpr std::size_t kWide = 16;
 
-HWY_INLINE Sixteen Load(const void* from) {
-  Sixteen value;
-  std::memcpy(value.data(), from, value.size());
+template <class V = Sixteen>
+HWY_INLINE V Load(const std::byte* from) {
+  V value;
+  std::memcpy(value.bytes.data(), from, 16);
   return value;
 }
-template <bool kPast>
-HWY_INLINE void Put(const Sixteen& value, std::byte* to) {
-  std::memcpy(to, value.data(), value.size());
+HWY_INLINE void Store(const Sixteen& value, std::byte* to) {
+  std::memcpy(to, value.bytes.data(), 16);
+}
+HWY_INLINE Sixteen Lookup(const LaneLookup& lookup) {
+  return {lookup};
+}
+HWY_INLINE Wide WideLookup(const LaneLookup& lookup) {
+  return {lookup};
 }
 HWY_INLINE Sixteen LookUp(const Sixteen& value, const Sixteen& lookup) {
   Sixteen found;
-  for (std::size_t i = 0; i < 16; ++i) found[i] = lookup[i] == kNotHere ? std::uint8_t{0} : value[lookup[i]];
+  for (std::size_t i = 0; i < 16; ++i) {
+    const std::uint8_t at = lookup.bytes[i];
+    found.bytes[i] = at == kNotHere ? std::uint8_t{0} : value.bytes[at];
+  }
   return found;
 }
 HWY_INLINE Sixteen Or(const Sixteen& a, const Sixteen& b) {
   Sixteen both;
-  for (std::size_t i = 0; i < 16; ++i) both[i] = a[i] | b[i];
+  for (std::size_t i = 0; i < 16; ++i) both.bytes[i] = a.bytes[i] | b.bytes[i];
   return both;
 }
 #else
-using Tag = hn::FixedTag<std::uint8_t, 16>;
-using Sixteen = hn::Vec<Tag>;
+using SixteenTag = hn::FixedTag<std::uint8_t, 16>;
+using WideTag = hn::CappedTag<std::uint8_t, 64>;
+using Sixteen = hn::Vec<SixteenTag>;
+using Wide = hn::Vec<WideTag>;
+inline constexpr std::size_t kWide = hn::MaxLanes(WideTag());
 
-HWY_INLINE Sixteen Load(const void* from) {
-  return hn::LoadU(Tag(), static_cast<const std::uint8_t*>(from));
+template <class V = Sixteen>
+HWY_INLINE V Load(const std::byte* from) {
+  return hn::LoadU(hn::DFromV<V>(), reinterpret_cast<const std::uint8_t*>(from));
 }
-template <bool kPast>
-HWY_INLINE void Put(Sixteen value, std::byte* to) {
-  auto* const bytes = reinterpret_cast<std::uint8_t*>(to);
-  if constexpr (kPast) {
-    hn::Stream(value, Tag(), bytes);
-  } else {
-    hn::StoreU(value, Tag(), bytes);
-  }
+template <class V>
+HWY_INLINE void Store(V value, std::byte* to) {
+  hn::StoreU(value, hn::DFromV<V>(), reinterpret_cast<std::uint8_t*>(to));
 }
-HWY_INLINE Sixteen LookUp(Sixteen value, Sixteen lookup) {
+HWY_INLINE Sixteen Lookup(const LaneLookup& lookup) {
+  return hn::LoadU(SixteenTag(), lookup.data());
+}
+// The same for every sixteen.
+HWY_INLINE Wide WideLookup(const LaneLookup& lookup) {
+  alignas(16) LaneLookup aligned = lookup;
+  return hn::LoadDup128(WideTag(), aligned.data());
+}
+template <class V>
+HWY_INLINE V LookUp(V value, V lookup) {
   return hn::TableLookupBytesOr0(value, lookup);
 }
-HWY_INLINE Sixteen Or(Sixteen a, Sixteen b) {
+template <class V>
+HWY_INLINE V Or(V a, V b) {
   return hn::Or(a, b);
 }
 #endif
+
+// Into the second level: the first has no room for what is read that much later.
+HWY_INLINE void FetchLine(const std::byte* from) {
+  __builtin_prefetch(from, 0, 2);
+}
 
 // Of fixed size, as two pieces that may overlap: neither a call nor a loop.
 template <std::size_t kHalf>
@@ -79,109 +105,115 @@ HWY_INLINE void MoveFew(const std::byte* from, std::byte* to, std::size_t bytes)
   if (bytes == 1) *to = *from;
 }
 
-template <bool kPast>
 HWY_INLINE void MoveOne(const std::byte* from, std::byte* to, std::size_t bytes) {
   if (bytes < 16) return MoveFew(from, to, bytes);
   std::size_t done = 0;
-  for (; done + 64 <= bytes; done += 64) {
-    const Sixteen a = Load(from + done);
-    const Sixteen b = Load(from + done + 16);
-    const Sixteen c = Load(from + done + 32);
-    const Sixteen d = Load(from + done + 48);
-    Put<kPast>(a, to + done);
-    Put<kPast>(b, to + done + 16);
-    Put<kPast>(c, to + done + 32);
-    Put<kPast>(d, to + done + 48);
-  }
-  for (; done + 16 <= bytes; done += 16) Put<kPast>(Load(from + done), to + done);
-  if (done < bytes) Put<false>(Load(from + bytes - 16), to + bytes - 16);
+  for (; done + kWide <= bytes; done += kWide) Store(Load<Wide>(from + done), to + done);
+  for (; done + 16 <= bytes; done += 16) Store(Load(from + done), to + done);
+  if (done < bytes) Store(Load(from + bytes - 16), to + bytes - 16);
 }
 
-void MoveBytes(const BytesMove* moves, std::size_t count, std::size_t offset, std::size_t ahead, bool past) {
+void MoveBytes(const BytesMove* moves, std::size_t count, std::size_t offset) {
+  const std::byte* fetched = nullptr;
   for (std::size_t i = 0; i < count; ++i) {
     const BytesMove& move = moves[i];
     const std::byte* const from = move.from + offset;
-    std::byte* const to = move.to + offset;
-    for (std::size_t line = 0; ahead > 0 && line < move.bytes; line += 64) {
-      hwy::Prefetch(from + ahead + line);
+    // Short moves share lines, mostly with the one before.
+    if (move.ahead != 0 && (move.bytes >= 64 || from < fetched || from >= fetched + 64)) {
+      for (std::size_t at = 0; at < move.bytes; at += 64) FetchLine(from + move.ahead + at);
+      fetched = from;
     }
-    if (past && reinterpret_cast<std::uintptr_t>(to) % 16 == 0) {
-      MoveOne<true>(from, to, move.bytes);
-    } else {
-      MoveOne<false>(from, to, move.bytes);
-    }
+    MoveOne(from, move.to + offset, move.bytes);
   }
 }
 
 // All lookups of a row stay in registers.
-template <std::size_t kParts, std::size_t kSources, bool kPast>
-HWY_INLINE void MoveRows(const LanesMove& move, std::size_t offset, std::size_t ahead) {
+template <std::size_t kParts, std::size_t kSources>
+HWY_INLINE void MoveRows(const LanesMove& move, std::size_t offset) {
   constexpr std::size_t kAll = kParts * kSources;
   const std::byte* from[kAll];
   Sixteen lookups[kAll];
   for (std::size_t i = 0; i < kAll; ++i) {
     from[i] = move.from[i] + offset;
-    lookups[i] = Load(move.lookups[i].data());
+    lookups[i] = Lookup(move.lookups[i]);
   }
   std::byte* to = move.to + offset;
   std::size_t at = 0;
   for (std::size_t row = 0; row < move.rows; ++row, at += kParts * 16) {
-    if (ahead > 0 && at % 64 == 0) {
-      for (std::size_t i = 0; i < kSources; ++i) {
-        for (std::size_t part = 0; part < kParts; ++part)
-          hwy::Prefetch(from[part * kSources + i] + ahead + at);
-      }
+    if (move.ahead != nullptr && at % 64 == 0) {
+      for (std::size_t i = 0; i < kAll; ++i) FetchLine(from[i] + move.ahead[i] + at);
     }
     for (std::size_t part = 0; part < kParts; ++part) {
       const std::size_t first = part * kSources;
       Sixteen sum = LookUp(Load(from[first] + at), lookups[first]);
-      for (std::size_t i = first + 1; i < first + kSources; ++i) {
+      for (std::size_t i = first + 1; i < first + kSources; ++i)
         sum = Or(sum, LookUp(Load(from[i] + at), lookups[i]));
-      }
-      Put<kPast>(sum, to + at + part * 16);
+      Store(sum, to + at + part * 16);
     }
   }
+}
+
+// Rows of one part: several of them in a vector.
+template <std::size_t kSources>
+HWY_INLINE void MoveNarrowRows(const LanesMove& move, std::size_t offset) {
+  constexpr std::size_t kRowsAtOnce = kWide / 16;
+  const std::byte* from[kSources];
+  Wide lookups[kSources];
+  for (std::size_t i = 0; i < kSources; ++i) {
+    from[i] = move.from[i] + offset;
+    lookups[i] = WideLookup(move.lookups[i]);
+  }
+  std::byte* to = move.to + offset;
+  const std::size_t wide_rows = move.rows / kRowsAtOnce * kRowsAtOnce;
+  std::size_t at = 0;
+  for (; at < wide_rows * 16; at += kWide) {
+    for (std::size_t i = 0; move.ahead != nullptr && i < kSources; ++i)
+      FetchLine(from[i] + move.ahead[i] + at);
+    Wide sum = LookUp(Load<Wide>(from[0] + at), lookups[0]);
+    for (std::size_t i = 1; i < kSources; ++i) sum = Or(sum, LookUp(Load<Wide>(from[i] + at), lookups[i]));
+    Store(sum, to + at);
+  }
+  if (wide_rows == move.rows) return;
+  LanesMove rest = move;
+  rest.rows -= wide_rows;
+  rest.ahead = nullptr;
+  MoveRows<1, kSources>(rest, offset + at);
 }
 
 // Any number of sources.
-template <std::size_t kParts, bool kPast>
-HWY_INLINE void MoveManyRows(const LanesMove& move, std::size_t offset) {
+void MoveManyRows(const LanesMove& move, std::size_t offset) {
   for (std::size_t row = 0; row < move.rows; ++row) {
-    const std::size_t at = offset + row * kParts * 16;
-    for (std::size_t part = 0; part < kParts; ++part) {
+    const std::size_t at = offset + row * move.parts * 16;
+    for (std::size_t part = 0; part < move.parts; ++part) {
       const std::size_t first = part * move.sources;
-      Sixteen sum = LookUp(Load(move.from[first] + at), Load(move.lookups[first].data()));
+      Sixteen sum = LookUp(Load(move.from[first] + at), Lookup(move.lookups[first]));
       for (std::size_t i = first + 1; i < first + move.sources; ++i)
-        sum = Or(sum, LookUp(Load(move.from[i] + at), Load(move.lookups[i].data())));
-      Put<kPast>(sum, move.to + at + part * 16);
+        sum = Or(sum, LookUp(Load(move.from[i] + at), Lookup(move.lookups[i])));
+      Store(sum, move.to + at + part * 16);
     }
   }
 }
 
-template <std::size_t kParts, bool kPast>
-void MoveParts(const LanesMove& move, std::size_t offset, std::size_t ahead) {
+template <std::size_t kSources>
+HWY_INLINE void MoveLanesOf(const LanesMove& move, std::size_t offset) {
+  if (move.parts == 1) return MoveNarrowRows<kSources>(move, offset);
+  if (move.parts == 2) return MoveRows<2, kSources>(move, offset);
+  MoveRows<4, kSources>(move, offset);
+}
+
+void MoveLanes(const LanesMove& move, std::size_t offset) {
   switch (move.sources) {
     case 1:
-      return MoveRows<kParts, 1, kPast>(move, offset, ahead);
+      return MoveLanesOf<1>(move, offset);
     case 2:
-      return MoveRows<kParts, 2, kPast>(move, offset, ahead);
+      return MoveLanesOf<2>(move, offset);
     case 3:
-      return MoveRows<kParts, 3, kPast>(move, offset, ahead);
+      return MoveLanesOf<3>(move, offset);
+    case 4:
+      return MoveLanesOf<4>(move, offset);
     default:
-      return MoveManyRows<kParts, kPast>(move, offset);
+      return MoveManyRows(move, offset);
   }
-}
-
-template <bool kPast>
-HWY_INLINE void MoveLanesTo(const LanesMove& move, std::size_t offset, std::size_t ahead) {
-  if (move.parts == 1) return MoveParts<1, kPast>(move, offset, ahead);
-  if (move.parts == 2) return MoveParts<2, kPast>(move, offset, ahead);
-  MoveParts<4, kPast>(move, offset, ahead);
-}
-
-void MoveLanes(const LanesMove& move, std::size_t offset, std::size_t ahead, bool past) {
-  if (past) return MoveLanesTo<true>(move, offset, ahead);
-  MoveLanesTo<false>(move, offset, ahead);
 }
 
 }  // namespace
@@ -193,28 +225,15 @@ namespace kvasir::simd {
 namespace {
 HWY_EXPORT(MoveBytes);
 HWY_EXPORT(MoveLanes);
-
-// Calls `once` with where each repeat begins and how far ahead of it the next one does: 0 for the last.
-template <class Once>
-void repeated(const Repeat& repeat, Store store, const Once& once) noexcept {
-  for (std::size_t i = 0; i < repeat.count; ++i)
-    once(i * repeat.step, i + 1 < repeat.count ? repeat.step : 0);
-  // What went past the caches is in order with whatever this thread writes next.
-  if (store == Store::kPast) hwy::FlushStream();
-}
-
 }  // namespace
 
-void move_bytes(std::span<const BytesMove> moves, const Repeat& repeat, Store store) noexcept {
-  repeated(repeat, store, [&](std::size_t offset, std::size_t ahead) {
-    HWY_DYNAMIC_DISPATCH(MoveBytes)(moves.data(), moves.size(), offset, ahead, store == Store::kPast);
-  });
+void move_bytes(std::span<const BytesMove> moves, const Repeat& repeat) noexcept {
+  for (std::size_t i = 0; i < repeat.count; ++i)
+    HWY_DYNAMIC_DISPATCH(MoveBytes)(moves.data(), moves.size(), i * repeat.step);
 }
 
-void move_lanes(const LanesMove& move, const Repeat& repeat, Store store) noexcept {
-  repeated(repeat, store, [&](std::size_t offset, std::size_t ahead) {
-    HWY_DYNAMIC_DISPATCH(MoveLanes)(move, offset, ahead, store == Store::kPast);
-  });
+void move_lanes(const LanesMove& move, const Repeat& repeat) noexcept {
+  for (std::size_t i = 0; i < repeat.count; ++i) HWY_DYNAMIC_DISPATCH(MoveLanes)(move, i * repeat.step);
 }
 
 }  // namespace kvasir::simd

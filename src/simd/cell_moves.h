@@ -15,17 +15,17 @@ struct Repeat {
   std::size_t step = 0;
 };
 
-// Whether what is written goes past the caches. For whole cache lines that nobody reads soon.
-enum class Store : std::uint8_t { kCached, kPast };
-
+// Both kinds of moves fetch ahead: what lies `ahead` bytes from what is read comes next after all of this, so
+// that whoever moves page after page never waits for memory. 0: nothing is known.
 struct BytesMove {
   const std::byte* from = nullptr;
   std::byte* to = nullptr;
   std::size_t bytes = 0;
+  std::ptrdiff_t ahead = 0;
 };
 
 // Makes all moves, then all of them again a step further.
-void move_bytes(std::span<const BytesMove> moves, const Repeat& repeat, Store store) noexcept;
+void move_bytes(std::span<const BytesMove> moves, const Repeat& repeat) noexcept;
 
 // Rows of sixteen lanes are moved in parts of sixteen bytes. A lookup says for each byte of a part of the
 // target which byte of a part of some source's row it is; kNotHere where it comes from another source.
@@ -45,9 +45,9 @@ struct LanesMove {
   std::size_t sources = 1;
   const std::byte* const* from = nullptr;
   const LaneLookup* lookups = nullptr;
+  const std::ptrdiff_t* ahead = nullptr;  // [as from]
 };
 
-// `to` is aligned to sixteen bytes where the store is kPast.
-void move_lanes(const LanesMove& move, const Repeat& repeat, Store store) noexcept;
+void move_lanes(const LanesMove& move, const Repeat& repeat) noexcept;
 
 }  // namespace kvasir::simd

@@ -18,15 +18,15 @@ Bytes random_bytes(std::size_t count, std::mt19937& random) {
 
 TEST(MoveBytes, MovesEveryLengthAndNothingBeside) {
   std::mt19937 random(1);
-  for (const Store store : {Store::kCached, Store::kPast}) {
+  for (const std::ptrdiff_t ahead : {0, 700}) {
     for (std::size_t length = 0; length < 200; ++length) {
       for (const std::size_t at : {0U, 1U, 16U}) {
         const Bytes from = random_bytes(1000, random);
         Bytes to = random_bytes(1000, random);
         Bytes expected = to;
         const Repeat repeat{.count = 3, .step = 250};
-        const std::vector<BytesMove> moves = {{from.data() + 7, to.data() + at, length},
-                                              {from.data() + 230, to.data() + 230, 5}};
+        const std::vector<BytesMove> moves = {{from.data() + 7, to.data() + at, length, ahead},
+                                              {from.data() + 230, to.data() + 230, 5, ahead}};
         for (std::size_t i = 0; i < repeat.count; ++i) {
           for (const BytesMove& move : moves) {
             for (std::size_t byte = 0; byte < move.bytes; ++byte) {
@@ -35,7 +35,7 @@ TEST(MoveBytes, MovesEveryLengthAndNothingBeside) {
             }
           }
         }
-        move_bytes(moves, repeat, store);
+        move_bytes(moves, repeat);
         ASSERT_EQ(to, expected) << length << " bytes to " << at;
       }
     }
@@ -52,8 +52,8 @@ TEST(MoveLanes, PutsRowsTogetherOfTheirSources) {
     const std::size_t row = move.parts * 16;
     const Repeat repeat{.count = 1 + below(3), .step = 1024};
     const Bytes from = random_bytes(4096, random);
-    const Store store = below(2) == 0 ? Store::kCached : Store::kPast;
-    alignas(16) std::array<std::byte, 4096> to{};
+    std::array<std::byte, 4096> to{};
+    const std::vector<std::ptrdiff_t> ahead(kLaneSourcesMax, 64);
     std::array<std::byte, 4096> expected{};
     std::vector<const std::byte*> sources(move.parts * move.sources);
     std::vector<LaneLookup> lookups(sources.size());
@@ -72,7 +72,8 @@ TEST(MoveLanes, PutsRowsTogetherOfTheirSources) {
     move.to = to.data();
     move.from = sources.data();
     move.lookups = lookups.data();
-    move_lanes(move, repeat, store);
+    if (below(2) == 0) move.ahead = ahead.data();
+    move_lanes(move, repeat);
     ASSERT_EQ(to, expected) << move.parts << " parts of " << move.sources << " sources";
   }
 }
