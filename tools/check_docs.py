@@ -69,6 +69,15 @@ def check_invariants(tree):
     return findings
 
 
+def check_cited(tree):
+    """Every invariant is cited by a test."""
+    tests = "\n".join(tree.text(path) or "" for path in tree.matching(r"tests/.*\.(h|cc)"))
+    cited = set(re.findall(rf"\b{NUMBER}\b", tests))
+    stated = {number: path for path in tree.matching(r"(src|include)/.*\.(h|cc)")
+              for number in stated_in(tree.text(path) or "")}
+    return [Finding(path, 0, f"no test cites {number}") for number, path in sorted(stated.items()) if number not in cited]
+
+
 def stripped(code):
     return "\n".join(line.strip() for line in code.strip().split("\n"))
 
@@ -87,7 +96,7 @@ def check_shown_code(tree):
 
 
 def check(tree):
-    return check_links(tree) + check_invariants(tree) + check_shown_code(tree)
+    return check_links(tree) + check_invariants(tree) + check_cited(tree) + check_shown_code(tree)
 
 
 _SOURCE = "// Cells.\n//\n// Invariants (docs/invariants.md)\n//   C1  A cell is\n//       held.\n//   C2  So. C3  Too.\n#pragma once\n"
@@ -100,6 +109,7 @@ CLEAN = {
     "docs/tour.md": "```cpp\nif (x)\n  go();\n```\n```\nany text\n```\n",
     "examples/a.cc": "int main() {\n  if (x)\n    go();\n}\n",
     "src/pages/a.h": _SOURCE,
+    "tests/pages/a_test.cc": "// C1, C2\n// C3\n",
 }
 
 PLANTED = [
@@ -108,6 +118,7 @@ PLANTED = [
     Planted("an invariant with other words",
             {"src/a/a.h": _SOURCE, "docs/invariants.md": _ROWS.replace("held", "free")}, "wants the row of src/a/a.h"),
     Planted("an invariant that nothing states", {"docs/invariants.md": "| C9 | Old. |\n"}, "C9 is stated by no"),
+    Planted("an invariant that no test cites", {"src/a/a.h": _SOURCE, "tests/a/a_test.cc": "// C1, C3\n"}, "no test cites C2"),
     Planted("code that no example has", {"docs/tour.md": "Thus:\n```cpp\nif (x)\n  stay();\n```\n"},
             "docs/tour.md:2: shows code"),
     Planted("a part of a line", {"docs/tour.md": "```cpp\nmain() {\n```\n"}, "docs/tour.md:1: shows code"),

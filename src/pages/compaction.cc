@@ -451,6 +451,8 @@ void PageStore::fill_index(HolderIndex& index, std::size_t group) const {
     if (tables_[table].open)
       index.add({HolderIndex::Kind::kTable, table}, tables_[table].cells[group].runs());
   }
+  for (std::uint32_t i = 0; i < snapshots_.size(); ++i)
+    index.add({HolderIndex::Kind::kSnapshot, i}, snapshots_[i]->cells_[group].runs());
   for (const PrefixIndex::BlockId block : index_.blocks())
     index.add({HolderIndex::Kind::kBlock, block}, index_.cells(block)[group].runs());
   checkpoints_.visit([&](CheckpointId id, const Checkpoint& checkpoint) {
@@ -473,6 +475,8 @@ std::span<PageTable> PageStore::cells_of(const HolderIndex::Holder& holder) noex
   switch (holder.kind) {
     case HolderIndex::Kind::kTable:
       return tables_[holder.id].cells;
+    case HolderIndex::Kind::kSnapshot:
+      return snapshots_[holder.id]->cells_;
     case HolderIndex::Kind::kBlock:
       return index_.cells(holder.id);
     case HolderIndex::Kind::kCheckpoint:

@@ -43,7 +43,7 @@ void EncodeTicket::commit() noexcept {
     for (const Run& run : runs_[group]) cells.append(run);
   }
   table.encoded = ++store_->encodes_;
-  ++store_->commits_;
+  ++store_->handovers_;
   close();
 }
 

@@ -19,9 +19,10 @@ namespace kvasir::pages {
 // Not thread-safe.
 class HolderIndex {
  public:
-  enum class Kind : std::uint8_t { kTable, kBlock, kCheckpoint };
+  enum class Kind : std::uint8_t { kTable, kSnapshot, kBlock, kCheckpoint };
 
-  // Whose list of spans it is, by the number of its TableId, BlockId or CheckpointId.
+  // Whose list of spans it is, by the number of its TableId, BlockId or CheckpointId, or its place among the
+  // snapshots.
   struct Holder {
     Kind kind = Kind::kTable;
     std::uint32_t id = 0;

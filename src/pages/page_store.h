@@ -442,7 +442,7 @@ class PageStore {
   [[nodiscard]] HolderIndex& holder_index(std::size_t group);
   void fill_index(HolderIndex& index, std::size_t group) const;
   [[nodiscard]] std::uint64_t changes(std::size_t group) const noexcept {
-    return commits_ + groups_[group].changes();
+    return handovers_ + groups_[group].changes();
   }
   void follow_moves(HolderIndex& index, std::size_t group, const Moves& moves) noexcept;
   [[nodiscard]] std::span<PageTable> cells_of(const HolderIndex::Holder& holder) noexcept;
@@ -468,7 +468,7 @@ class PageStore {
   std::uint64_t promised_ = 0;        // over all tables
   Need edits_need_{};                 // what the promises of edited conversations will need more
   bool only_full_ = true;             // no group of another kind
-  std::uint64_t commits_ = 0;         // of tickets, whose cells change hands with no count changed
+  std::uint64_t handovers_ = 0;       // of cells from one holder to another with no count changed
   Compaction* compaction_ = nullptr;  // an open one
   std::vector<HolderIndex> indexes_;  // [group]; for compactions
   CompactionCursor cursor_;

@@ -68,6 +68,7 @@ Snapshot::~Snapshot() {
     store_->release(group, cells_[group].runs(), Holder::kFirm);
   }
   std::erase(store_->snapshots_, this);
+  ++store_->handovers_;
 }
 
 // The layout of conversations, and in `cells` where what it numbers lies.

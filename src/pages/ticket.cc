@@ -208,7 +208,7 @@ void Ticket::commit(std::span<const std::uint64_t> accepted) noexcept {
       end_line(line);
     }
   }
-  ++store_->commits_;
+  ++store_->handovers_;
   close();
 }
 

@@ -34,7 +34,7 @@ void wait_until(const std::atomic<int>& count, int least) {
   while (count < least) std::this_thread::yield();
 }
 
-TEST(Callbacks, NoLockIsHeldWhileOneRuns) {
+TEST(Callbacks, NoLockIsHeldWhileOneRuns) {  // X2
   int low = 0;
   Executor* executor = nullptr;
   Conversation* talk = nullptr;
@@ -335,7 +335,7 @@ TEST(Callbacks, AWorkersConversationsAreWaitedForByManyThreads) {
   EXPECT_EQ(executor.metrics().prompted, 480U);
 }
 
-TEST(Callbacks, AnEditWaitsForTheStepOfAWorkerAndIsBusyFromACallback) {
+TEST(Callbacks, AnEditWaitsForTheStepOfAWorkerAndIsBusyFromACallback) {  // X3
   Executor executor = make_executor(1024, 512);
   Conversation talk = must(executor.conversation());
   must(talk.prompt(some_tokens(300, 1)));

@@ -300,7 +300,7 @@ TEST(Generation, WaitsUntilItsOutboxIsReadAndOthersGoOn) {
   EXPECT_EQ(slow.finish(), Finish::kLength);
 }
 
-TEST(Generation, IsReadFromAThreadWhileAWorkerSteps) {
+TEST(Generation, IsReadFromAThreadWhileAWorkerSteps) {  // G2
   const std::vector<Token> prompt = some_tokens(10, 1);
   const Story whole = story_of(prompt, 8, {.max_tokens = 30, .sampler = kLoose});
   Executor executor = make_executor(256);

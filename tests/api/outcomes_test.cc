@@ -233,7 +233,7 @@ TEST(Outcomes, WhatFailsForOneConversationTakesItAloneOutOfTheStep) {
   }
 }
 
-TEST(Outcomes, EveryAllocationOfAStepMayFailAndTheStepHasNotHappened) {
+TEST(Outcomes, EveryAllocationOfAStepMayFailAndTheStepHasNotHappened) {  // G1
   std::set<Outcome> seen;
   for (std::uint64_t n = 0; n < 2000; ++n) {
     Executor executor = make_executor(256);

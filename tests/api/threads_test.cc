@@ -33,7 +33,7 @@ std::vector<std::vector<Token>> stories_alone() {
 }
 
 // K39, without saving
-TEST(Threads, EightThatCreatePromptSampleForkEditCancelAndCloseEachHearTheirOwnStory) {
+TEST(Threads, EightThatCreatePromptSampleForkEditCancelAndCloseEachHearTheirOwnStory) {  // X1
   const std::vector<std::vector<Token>> expected = stories_alone();
   Executor executor = make_executor(2048, 48);
   must(executor.start());

@@ -110,7 +110,7 @@ TEST_F(FileTest, ShowsAFileThatShrankAsCorrupt) {
   expect_refused((*file)->read_at(0, all), Outcome::kCorrupt, "ends at byte 4");
 }
 
-TEST_F(FileTest, ServesManyThreadsFromOneFile) {
+TEST_F(FileTest, ServesManyThreadsFromOneFile) {  // B2
   Bytes content(100000);
   for (std::size_t i = 0; i < content.size(); ++i) content[i] = static_cast<std::byte>(i * 7 >> 3);
   ASSERT_TRUE(replace(files_, path_, content));
@@ -134,7 +134,7 @@ TEST_F(FileTest, ServesManyThreadsFromOneFile) {
   for (const bool thread_right : right) EXPECT_TRUE(thread_right);
 }
 
-TEST_F(FileTest, ReplacesAFileAtOnce) {
+TEST_F(FileTest, ReplacesAFileAtOnce) {  // B1
   ASSERT_TRUE(replace(files_, path_, bytes_of("old")));
   {
     auto file = files_.replace(path_);

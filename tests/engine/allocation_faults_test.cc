@@ -90,7 +90,7 @@ TEST_P(AllocationFaults, OfAStepOfOnePass) {
   at_every_allocation([](const EngineHost& host) { return code_of(host->step()); });
 }
 
-TEST_P(AllocationFaults, OfAUnitOfSeveralPasses) {
+TEST_P(AllocationFaults, OfAUnitOfSeveralPasses) {  // E3
   at_every_allocation([](const EngineHost& host) { return code_of(host->step({.whole_queue = true})); });
 }
 

@@ -77,7 +77,7 @@ TEST_P(SameBits, InAnyPieces) {
   }
 }
 
-TEST_P(SameBits, InPassesOfAnySize) {
+TEST_P(SameBits, InPassesOfAnySize) {  // F2
   for (const std::uint32_t pass : {1U, 2U, 3U, 8U, 17U, 33U, 47U, 48U, 49U, 128U, 129U}) {
     expect_plain({.pass_tokens = pass});
     expect_plain({.logit_rows = pass});
@@ -92,7 +92,7 @@ TEST_P(SameBits, OnPagesOfAnySize) {
   }
 }
 
-TEST_P(SameBits, OnAnyNumberOfThreads) {
+TEST_P(SameBits, OnAnyNumberOfThreads) {  // F1
   for (const int threads : {2, 3, 4, 8}) {
     expect_plain({.threads = threads});
     expect_plain({.threads = threads, .pass_tokens = 11, .pieces = {29}, .beside = 1});

@@ -105,7 +105,7 @@ TEST_F(StoppedSteps, AUnitStoppedInTheLastLayerOfItsThirdPassLeavesEverythingAsI
   EXPECT_EQ(village.digest(), finished_);
 }
 
-TEST_F(StoppedSteps, AUnitStoppedAtAnyJobLeavesEverythingAsItWas) {
+TEST_F(StoppedSteps, AUnitStoppedAtAnyJobLeavesEverythingAsItWas) {  // E1, E2
   Village village(model_, 2);
   const std::uint64_t before = village.digest();
   for (std::uint64_t n = 0;; ++n) {
@@ -220,7 +220,7 @@ TEST_F(StoppedSteps, WhileAStepIsOpenWhatIsPromptedJoinsTheNext) {
 
 // K06: who is taken out of an open step is what it was before, and the others commit as if it had not been
 // there.
-TEST_F(StoppedSteps, WhoIsCancelledInAnOpenStepLeavesNoTraceInTheOthers) {
+TEST_F(StoppedSteps, WhoIsCancelledInAnOpenStepLeavesNoTraceInTheOthers) {  // E5
   for (const bool closed : {false, true}) {
     Village village(model_);
     const std::uint64_t free_before = village->tokens_free() + 13;  // less what the third was promised

@@ -128,7 +128,7 @@ class Pair {
     std::vector<pages::FrameId> frames;
     for (const pages::PageId page : plan.pages())
       frames.push_back(pages::FrameId{static_cast<std::uint32_t>(page)});
-    arena.copy_cells(layer, plan, frames);
+    arena.copy_cells(layer, plan, frames, std::vector(frames.rbegin(), frames.rend()));
   }
   static pages::CellAt page_of(FrameCell at) {
     return {pages::PageId{static_cast<std::uint32_t>(at.frame)}, at.cell};
@@ -297,7 +297,7 @@ TEST_P(CopyJobs, CopyCellsExactly) {
   on_every_shape(12, &Pair::copy);
 }
 
-TEST_P(CopyJobs, GatherRunsFromEverywhereExactly) {
+TEST_P(CopyJobs, GatherRunsFromEverywhereExactly) {  // A3
   on_every_shape(25, &Pair::gather);
 }
 
@@ -321,7 +321,7 @@ TEST_P(CopyJobs, PoisonWhatTheyAreGivenAndNothingBeside) {
   on_every_shape(8, &Pair::poison);
 }
 
-TEST_P(CopyJobs, AgreeWithTheTwinInAnyOrder) {
+TEST_P(CopyJobs, AgreeWithTheTwinInAnyOrder) {  // A1
   using Act = void (Pair::*)();
   const std::vector<Act> acts = {&Pair::copy,  &Pair::gather,       &Pair::swap,  &Pair::rotate,
                                  &Pair::carry, &Pair::import_noise, &Pair::poison};

@@ -65,7 +65,7 @@ class FloatCells : public testing::TestWithParam<CacheTypes> {
   std::mt19937 random_{1};
 };
 
-TEST_P(FloatCells, AreStoredRoundedOnceHeadByHead) {
+TEST_P(FloatCells, AreStoredRoundedOnceHeadByHead) {  // A2
   const LayerGeometry layer{3, 20, 36};
   Arena arena = make_arena(layer, GetParam(), 4);
   for (std::uint32_t frame = 0; frame < 4; ++frame) {
@@ -103,7 +103,7 @@ TEST_P(FloatCells, RoundExtremeNumbersAsTheirTypeDefines) {
   EXPECT_EQ(cell_bytes(arena, layer, 0, 17), expected);
 }
 
-TEST_P(FloatCells, TouchNoOtherCell) {
+TEST_P(FloatCells, TouchNoOtherCell) {  // A3
   const LayerGeometry layer{2, 16, 24};
   Arena arena = make_arena(layer, GetParam(), 3);
   std::vector<std::vector<Bytes>> before(3, std::vector<Bytes>(kPageCells));

@@ -15,7 +15,7 @@ constexpr std::uint64_t kSeedsOfRealBytes[] = {101, 102};
 constexpr std::uint64_t kOperationsOfRealBytes = 10'000;
 constexpr std::uint64_t kLeastOfEachState = 1'000;
 
-TEST(PageStoreProperty, RandomHistoriesAgreeWithTheNaiveTwin) {
+TEST(PageStoreProperty, RandomHistoriesAgreeWithTheNaiveTwin) {  // S1, S2
   HardStateCounts counts{};
   for (const std::uint64_t seed : kSeeds) {
     std::cout << "seed " << seed << ", " << kOperationsPerSeed << " operations\n";

@@ -8,7 +8,7 @@
 namespace kvasir::parallel {
 namespace {
 
-TEST(ThreadPool, DoesEveryItemExactlyOnce) {
+TEST(ThreadPool, DoesEveryItemExactlyOnce) {  // T1
   for (const int threads : {1, 2, 3, 7}) {
     auto pool = ThreadPool::create(threads);
     ASSERT_TRUE(pool.has_value());
