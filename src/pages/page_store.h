@@ -472,7 +472,7 @@ class PageStore {
   Compaction* compaction_ = nullptr;  // an open one
   std::vector<HolderIndex> indexes_;  // [group]; for compactions
   CompactionCursor cursor_;
-  std::uint32_t open_tickets_ = 0;    // of steps and edits: they hold cells that no table names yet
+  std::uint32_t open_tickets_ = 0;  // of steps and edits: they hold cells that no table names yet
   std::vector<std::unique_ptr<Ticket::Memory>> ticket_memories_;  // of tickets that have ended
   std::size_t ticket_memories_made_ = 0;                          // for which there is room above
 };
