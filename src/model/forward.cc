@@ -17,6 +17,9 @@ namespace {
 // Multiply-adds of a job: well under a millisecond on two cores, and long beside what starting a job costs.
 constexpr std::size_t kJobWork = 30'000'000;
 
+// How many multiply-adds of bytes cost as much as one of floats.
+constexpr std::size_t kByteGain = 3;
+
 // Columns that one product item takes: enough to pay for decoding its weights, few enough for small jobs.
 constexpr std::size_t kColumnBlock = 128;
 
@@ -35,7 +38,7 @@ std::size_t Forward::Product::panel_blocks() const noexcept {
 }
 
 std::size_t Forward::Product::items() const noexcept {
-  return panel_blocks() * base::div_up(input.count, kColumnBlock);
+  return panel_blocks() * base::div_up(input.floats.count, kColumnBlock);
 }
 
 Forward::Forward(const Model& model, kv::Arena& arena, const pages::PageStore& store,
@@ -162,6 +165,8 @@ Forward::Stage Forward::following() noexcept {
     case Stage::kStore:
       return Stage::kAttend;
     case Stage::kAttend:
+      return Stage::kPackAttended;
+    case Stage::kPackAttended:
       return Stage::kMixerOutput;
     case Stage::kMixerOutput:
       return Stage::kFeedForwardNorm;
@@ -240,19 +245,18 @@ void Forward::plan_items(std::size_t items, std::size_t cost_of_item) noexcept {
       std::max<std::size_t>(static_cast<std::size_t>(pool_->threads()), kJobWork / (cost_of_item + 1));
 }
 
-void Forward::add_product(const simd::Panels& weight, std::span<const float> bias, simd::Activations input,
+void Forward::add_product(const simd::Panels& weight, std::span<const float> bias, const ProductInput& input,
                           simd::ProductOutput output) {
-  input.width = weight.columns();  // the buffers are as wide as the widest layer
   products_.push_back({&weight, bias, input, output});
   const std::size_t cost =
-      simd::kPanelGroup * simd::kPanelRows * input.width * std::min(input.count, kColumnBlock);
-  plan_items(items_ + products_.back().items(), cost);
+      simd::kPanelGroup * simd::kPanelRows * weight.columns() * std::min(input.floats.count, kColumnBlock);
+  plan_items(items_ + products_.back().items(), weight.activation_block() != 0 ? cost / kByteGain : cost);
 }
 
 void Forward::plan_stage_products() {
   Workspace& w = *workspace_;
   const std::size_t rows = row_count();
-  const simd::Activations normed = w.normed.columns(0, rows);
+  const ProductInput normed = w.normed.columns(0, rows);
   switch (stage_) {
     case Stage::kQueryKeyValue:
       add_product(layer().mixer.query, normed, w.query.output());
@@ -335,19 +339,17 @@ void Forward::run_product_item(std::size_t item) noexcept {
   const Product* product = products_.data();
   while (item >= product->items()) item -= (product++)->items();
   // Columns of the same panels follow one another, so that decoded weights are still near.
-  const std::size_t column_blocks = base::div_up(product->input.count, kColumnBlock);
+  const std::size_t column_blocks = base::div_up(product->input.floats.count, kColumnBlock);
   const std::size_t first_panel = item / column_blocks * simd::kPanelGroup;
   const std::size_t last_panel = std::min(first_panel + simd::kPanelGroup, product->weight->panel_count());
   const std::size_t first_column = item % column_blocks * kColumnBlock;
-  simd::Activations input = product->input;
-  input.data += first_column * input.stride;
-  input.count = std::min(kColumnBlock, input.count - first_column);
+  const std::size_t columns = std::min(kColumnBlock, product->input.floats.count - first_column);
   const simd::ProductOutput output{product->output.column(first_column), product->output.stride};
-  simd::multiply(*product->weight, first_panel, last_panel, input, output);
+  product->input.multiply(*product->weight, first_panel, last_panel, first_column, columns, output);
   if (product->bias.empty()) return;
   const std::size_t first_row = first_panel * simd::kPanelRows;
   const std::size_t last_row = std::min(last_panel * simd::kPanelRows, product->bias.size());
-  for (std::size_t column = 0; column < input.count; ++column) {
+  for (std::size_t column = 0; column < columns; ++column) {
     add_to({output.column(column) + first_row, last_row - first_row},
            product->bias.subspan(first_row, last_row - first_row));
   }
@@ -362,22 +364,27 @@ void Forward::run_row(std::size_t row) noexcept {
       return norm_row(layer().mixer_norm, row, row);
     case Stage::kStore:
       return store(row);
+    case Stage::kPackAttended:
+      return w.attended.pack(row, layer().mixer.output.in());
     case Stage::kFeedForwardNorm:
       return norm_row(layer().feed_forward_norm, row, row);
     case Stage::kActivate: {
       const std::size_t width = dense()->gate.out();
-      return simd::silu_gate(w.gate.row(row).first(width), w.up.row(row).first(width));
+      simd::silu_gate(w.gate.row(row).first(width), w.up.row(row).first(width));
+      return w.gate.pack(row, width);
     }
     case Stage::kRoute: {
       route(w.experts, row_count(), experts().experts.size(), experts().used);
       for (std::size_t i = 0; i < row_count() * experts().used; ++i) {
         std::ranges::copy(w.normed.row(w.experts.assignments[i].row), w.experts.input.row(i).begin());
+        w.experts.input.pack(i, w.normed.row(0).size());
       }
       return;
     }
     case Stage::kExpertActivate: {
       const std::size_t width = experts().experts[0].gate.out();
-      return simd::silu_gate(w.experts.gate.row(row).first(width), w.experts.up.row(row).first(width));
+      simd::silu_gate(w.experts.gate.row(row).first(width), w.experts.up.row(row).first(width));
+      return w.experts.gate.pack(row, width);
     }
     case Stage::kCombine:
       return combine(row);
@@ -412,6 +419,7 @@ void Forward::norm_row(const Norm& norm, std::size_t row, std::size_t into) noex
   Workspace& w = *workspace_;
   add_to(w.hidden.row(row), w.product.row(row));
   simd::rms_norm(w.hidden.row(row), norm.weight, norm.epsilon, w.normed.row(into));
+  w.normed.pack(into, w.hidden.width());
 }
 
 // Norms and turns the heads of query and key, and stores key and value in the row's cell. The raw query is

@@ -104,6 +104,7 @@ class Forward {
     kQueryKeyValue,
     kStore,
     kAttend,
+    kPackAttended,
     kMixerOutput,
     kFeedForwardNorm,
     kGateUp,
@@ -133,7 +134,7 @@ class Forward {
   struct Product {
     const simd::Panels* weight = nullptr;
     std::span<const float> bias;
-    simd::Activations input;
+    ProductInput input;
     simd::ProductOutput output;
 
     [[nodiscard]] std::size_t panel_blocks() const noexcept;
@@ -170,9 +171,9 @@ class Forward {
   void plan_stage_products();
   void plan_expert_products();
   void plan_attention();
-  void add_product(const simd::Panels& weight, std::span<const float> bias, simd::Activations input,
+  void add_product(const simd::Panels& weight, std::span<const float> bias, const ProductInput& input,
                    simd::ProductOutput output);
-  void add_product(const Linear& linear, simd::Activations input, simd::ProductOutput output) {
+  void add_product(const Linear& linear, const ProductInput& input, simd::ProductOutput output) {
     add_product(linear.weight, linear.bias, input, output);
   }
 

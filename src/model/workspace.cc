@@ -33,13 +33,39 @@ Widths widths_of(const Network& network) {
   return widths;
 }
 
-Status allocate_experts(ExpertScratch& scratch, const Widths& widths, std::size_t embedding,
-                        std::size_t rows) {
+void add_form(const simd::Panels& weight, ByteForms& forms) {
+  forms.of32 = forms.of32 || weight.activation_block() == 32;
+  forms.of256 = forms.of256 || weight.activation_block() == 256;
+}
+
+void add_forms(const GatedFeedForward& part, ByteForms& forms) {
+  for (const Linear* linear : {&part.gate, &part.up, &part.down}) add_form(linear->weight, forms);
+}
+
+ByteForms forms_of(const Network& network) {
+  ByteForms forms;
+  add_form(network.output_weight(), forms);
+  for (const Layer& layer : network.layers) {
+    for (const Linear* linear :
+         {&layer.mixer.query, &layer.mixer.key, &layer.mixer.value, &layer.mixer.output})
+      add_form(linear->weight, forms);
+    if (const auto* dense = std::get_if<GatedFeedForward>(&layer.feed_forward)) {
+      add_forms(*dense, forms);
+    } else if (const auto* experts = std::get_if<Experts>(&layer.feed_forward)) {
+      add_form(experts->router.weight, forms);
+      for (const GatedFeedForward& expert : experts->experts) add_forms(expert, forms);
+    }
+  }
+  return forms;
+}
+
+Status allocate_experts(ExpertScratch& scratch, const Widths& widths, std::size_t embedding, std::size_t rows,
+                        const ByteForms& forms) {
   if (widths.experts == 0) return {};
   const std::size_t assignments = rows * widths.experts_used;
   KVASIR_ASSIGN(scratch.router, FloatRows::allocate(rows, widths.experts));
-  KVASIR_ASSIGN(scratch.input, FloatRows::allocate(assignments, embedding));
-  KVASIR_ASSIGN(scratch.gate, FloatRows::allocate(assignments, widths.expert_feed_forward));
+  KVASIR_ASSIGN(scratch.input, InputRows::allocate(assignments, embedding, forms));
+  KVASIR_ASSIGN(scratch.gate, InputRows::allocate(assignments, widths.expert_feed_forward, forms));
   KVASIR_ASSIGN(scratch.up, FloatRows::allocate(assignments, widths.expert_feed_forward));
   KVASIR_ASSIGN(scratch.output, FloatRows::allocate(assignments, embedding));
   scratch.assignments.resize(assignments);
@@ -62,11 +88,42 @@ Result<FloatRows> FloatRows::allocate(std::size_t rows, std::size_t width) {
   return out;
 }
 
+void ProductInput::multiply(const simd::Panels& weight, std::size_t first_panel, std::size_t last_panel,
+                            std::size_t from, std::size_t count,
+                            const simd::ProductOutput& output) const noexcept {
+  if (const std::size_t block = weight.activation_block(); block != 0) {
+    const simd::ByteRows& bytes = block == 32 ? *bytes32 : *bytes256;
+    return simd::multiply(weight, first_panel, last_panel,
+                          bytes.columns(first + from, count, weight.columns()), output);
+  }
+  const simd::Activations some = {floats.column(from), count, weight.columns(), floats.stride};
+  simd::multiply(weight, first_panel, last_panel, some, output);
+}
+
+Result<InputRows> InputRows::allocate(std::size_t rows, std::size_t width, const ByteForms& forms) {
+  InputRows out;
+  KVASIR_ASSIGN(out.floats_, FloatRows::allocate(rows, width));
+  if (forms.of32) {
+    KVASIR_ASSIGN(out.bytes32_, simd::ByteRows::allocate(rows, width, 32));
+  }
+  if (forms.of256) {
+    KVASIR_ASSIGN(out.bytes256_, simd::ByteRows::allocate(rows, width, 256));
+  }
+  return out;
+}
+
+void InputRows::pack(std::size_t index, std::size_t width) noexcept {
+  const std::span<const float> numbers = floats_.row(index).first(width);
+  if (!bytes32_.empty()) bytes32_.pack(index, numbers);
+  if (!bytes256_.empty()) bytes256_.pack(index, numbers);
+}
+
 Result<Workspace> Workspace::create(const Model& model, const PassLimits& limits) {
   const Network& network = model.network();
   const Widths widths = widths_of(network);
   const std::size_t embedding = model.sizes().embedding;
   const std::size_t rows = limits.rows;
+  const ByteForms forms = forms_of(network);
   if (rows == 0 || limits.logit_rows == 0) {
     return fail(Outcome::kInvalidArgument, "a pass needs room for at least one token",
                 {.limit = 1, .setting = "--pass"});
@@ -75,18 +132,18 @@ Result<Workspace> Workspace::create(const Model& model, const PassLimits& limits
     Workspace workspace;
     workspace.limits = limits;
     KVASIR_ASSIGN(workspace.hidden, FloatRows::allocate(rows, embedding));
-    KVASIR_ASSIGN(workspace.normed, FloatRows::allocate(rows, embedding));
+    KVASIR_ASSIGN(workspace.normed, InputRows::allocate(rows, embedding, forms));
     KVASIR_ASSIGN(workspace.query, FloatRows::allocate(rows, widths.query));
     KVASIR_ASSIGN(workspace.key, FloatRows::allocate(rows, widths.key));
     KVASIR_ASSIGN(workspace.value, FloatRows::allocate(rows, widths.value));
-    KVASIR_ASSIGN(workspace.attended, FloatRows::allocate(rows, widths.attended));
-    KVASIR_ASSIGN(workspace.gate, FloatRows::allocate(rows, widths.feed_forward));
+    KVASIR_ASSIGN(workspace.attended, InputRows::allocate(rows, widths.attended, forms));
+    KVASIR_ASSIGN(workspace.gate, InputRows::allocate(rows, widths.feed_forward, forms));
     KVASIR_ASSIGN(workspace.up, FloatRows::allocate(rows, widths.feed_forward));
     KVASIR_ASSIGN(workspace.product, FloatRows::allocate(rows, embedding));
     KVASIR_ASSIGN(workspace.logits, FloatRows::allocate(limits.logit_rows, model.sizes().vocabulary));
     KVASIR_TRY(workspace.reserve_variants(model, 2 * rows));
     workspace.resolved.resize(rows);
-    KVASIR_TRY(allocate_experts(workspace.experts, widths, embedding, rows));
+    KVASIR_TRY(allocate_experts(workspace.experts, widths, embedding, rows, forms));
     return workspace;
   } catch (const std::bad_alloc&) {
     return fail(Outcome::kOutOfMemory, "no memory for a pass of " + std::to_string(rows) + " tokens",

@@ -1,19 +1,20 @@
 // Weight matrices repacked so that vector lanes are output rows: panels of 16 rows.
 //
 // A matrix of R rows and K columns becomes ceil(R / 16) panels; rows beyond R are zero. Inside a panel the
-// quants and the scales are separate arrays, each starting at a multiple of 64 bytes. Four consecutive k
-// share a 32-bit lane (the layout of one int8 dot-product instruction), so 16 rows x 4 k are one 64-byte
-// load:
+// parts of a block are separate arrays, each starting at a multiple of 64 bytes. Four consecutive k share a
+// 32-bit lane (the layout of one int8 dot-product instruction), so 16 rows x 4 k are one 64-byte load:
 //
-//   F32, F16, BF16   [k][row]                    one element each
-//   Q8_0             quants [k / 4][row][k % 4]  signed bytes;      scales [k / 32][row] F16
-//   Q4_0             quants [k / 8][row][k % 4]  low nibble k % 8 < 4, high nibble the others;  scales [k /
-//   32][row] F16 Q4_K             quants as Q4_0;  d, dmin [k / 256][row] F16;  sub-scales and sub-mins [k /
-//   32][row] bytes Q6_K             low four bits as Q4_0;  high two bits [k / 16][row][k % 4], bits 2 x (k %
-//   16 / 4);
-//                    d [k / 256][row] F16;  sub-scales [k / 16][row] signed bytes
+//   floats       [k][row]                 one element each
+//   bytes        [k / 4][row][k % 4]      code of k; a signed byte is stored plus 128
+//   nibbles      [k / 8][row][k % 4]      low nibble k % 8 < 4, high nibble the others
+//   pairs        [k / 16][row][k % 4]     two bits of k at 2 x (k % 16 / 4)
+//   single bits  [k / 32][row][k % 4]     one bit of k at k % 32 / 4
+//   scales, offsets          [block][row] half floats, or bytes of exponents
+//   sub-scales, sub-offsets  [sub-block][row] bytes
 //
-// Any other block type is unpacked to F32 panels: right, and larger than its file.
+// Codes of 8 bits are bytes; of 4 to 6 bits nibbles, and above them nothing, single bits, or pairs; of 2 and
+// 3 bits pairs, and above them nothing or single bits. Any other block type is unpacked to F32 panels: right,
+// and larger than its file.
 #pragma once
 
 #include <cstddef>
@@ -23,25 +24,12 @@
 #include "base/buffer.h"
 #include "kvasir/result.h"
 #include "quant/block_type.h"
+#include "simd/panel_kind.h"
 
 namespace kvasir::simd {
 
 // Rows in a panel.
 inline constexpr std::size_t kPanelRows = 16;
-
-// How the numbers of a panel are stored.
-enum class PanelKind : std::uint8_t { kF32, kF16, kBF16, kQ8_0, kQ4_0, kQ4_K, kQ6_K };
-
-// Byte offsets of the arrays inside one panel. Unused ones are 0.
-struct PanelLayout {
-  std::size_t quants = 0;
-  std::size_t high_bits = 0;
-  std::size_t scales = 0;      // F16 scale of each block, or of each 256 for K-quants
-  std::size_t mins = 0;        // F16 dmin
-  std::size_t sub_scales = 0;  // one byte each
-  std::size_t sub_mins = 0;    // one byte each
-  std::size_t bytes = 0;       // of the whole panel, a multiple of 64
-};
 
 // The panels of one weight matrix. Move-only; constant once filled, then any thread may read.
 class Panels {
@@ -67,6 +55,12 @@ class Panels {
   [[nodiscard]] const PanelLayout& layout() const noexcept { return layout_; }
   [[nodiscard]] const std::byte* panel(std::size_t index) const noexcept {
     return bytes_.data() + index * layout_.bytes;
+  }
+
+  // Numbers of an activation that share a scale where it is multiplied with these weights; 0: products take
+  // its floats.
+  [[nodiscard]] std::size_t activation_block() const noexcept {
+    return is_codes(kind_) ? recipe_of(kind_).block : 0;
   }
 
   // The weights of one row as floats, equal bit for bit to quant::unpack of that row. row < rows(),

@@ -1,7 +1,8 @@
 #include "simd/products.h"
 
 #include <algorithm>
-#include <bit>
+
+#include "simd/byte_products.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "simd/products.cc"
@@ -24,107 +25,6 @@ void DecodeElements(const Panels& weights, const std::byte* panel, std::size_t k
   for (std::size_t i = 0; i < count; ++i) StoreFloats(LoadElements(from + i * 16), tile + i * 16);
 }
 
-HWY_INLINE F16x LoadHalves(const std::byte* array, std::size_t block) {
-  return LoadElements(reinterpret_cast<const hwy::float16_t*>(array) + block * 16);
-}
-HWY_INLINE F16x LoadSignedBytes(const std::byte* array, std::size_t block) {
-  const auto* from = reinterpret_cast<const std::int8_t*>(array) + block * 16;
-  F16x out;
-  for (std::size_t p = 0; p < kParts; ++p) {
-    out.part[p] = hn::ConvertTo(DF(), hn::PromoteTo(DI(), hn::LoadU(DI8(), from + p * kLanes)));
-  }
-  return out;
-}
-
-// Byte `index` of each lane's 32 bits, signed.
-HWY_INLINE VF SignedByte(VU lanes, int index) {
-  const DI di;
-  const VI shifted = hn::BitCast(di, hn::ShiftLeftSame(lanes, 24 - 8 * index));
-  return hn::ConvertTo(DF(), hn::ShiftRight<24>(shifted));
-}
-// `bits` bits from `shift` on, less `offset`.
-HWY_INLINE VI Field(VU lanes, int shift, std::uint32_t mask) {
-  return hn::BitCast(DI(), hn::And(hn::ShiftRightSame(lanes, shift), hn::Set(DU(), mask)));
-}
-
-void DecodeQ8_0(const Panels& weights, const std::byte* panel, std::size_t k, std::size_t count,
-                float* tile) {
-  const auto* quants = reinterpret_cast<const std::uint32_t*>(panel + weights.layout().quants);
-  for (std::size_t block = k / 32; block < (k + count) / 32; ++block) {
-    const F16x scale = LoadHalves(panel + weights.layout().scales, block);
-    for (std::size_t i = 0; i < 32; i += 4) {
-      for (std::size_t p = 0; p < kParts; ++p) {
-        const VU lanes = hn::LoadU(DU(), quants + (block * 8 + i / 4) * 16 + p * kLanes);
-        for (int byte = 0; byte < 4; ++byte) {
-          float* to = tile + (block * 32 + i + static_cast<std::size_t>(byte) - k) * 16 + p * kLanes;
-          hn::StoreU(hn::Mul(SignedByte(lanes, byte), scale.part[p]), DF(), to);
-        }
-      }
-    }
-  }
-}
-
-// Calls emit(i, p, low four bits of number i as integers) for the numbers [0, 32) of the 32-block `block`.
-template <class Emit>
-HWY_INLINE void ForNibbles(const std::byte* array, std::size_t block, const Emit& emit) {
-  const auto* quants = reinterpret_cast<const std::uint32_t*>(array);
-  for (std::size_t i = 0; i < 32; i += 8) {
-    for (std::size_t p = 0; p < kParts; ++p) {
-      const VU lanes = hn::LoadU(DU(), quants + (block * 4 + i / 8) * 16 + p * kLanes);
-      for (int byte = 0; byte < 4; ++byte) {
-        emit(i + static_cast<std::size_t>(byte), p, Field(lanes, 8 * byte, 15));
-        emit(i + 4 + static_cast<std::size_t>(byte), p, Field(lanes, 8 * byte + 4, 15));
-      }
-    }
-  }
-}
-
-void DecodeQ4_0(const Panels& weights, const std::byte* panel, std::size_t k, std::size_t count,
-                float* tile) {
-  for (std::size_t block = k / 32; block < (k + count) / 32; ++block) {
-    const F16x scale = LoadHalves(panel + weights.layout().scales, block);
-    float* to = tile + (block * 32 - k) * 16;
-    ForNibbles(panel + weights.layout().quants, block, [&](std::size_t i, std::size_t p, VI q) {
-      const VF value = hn::ConvertTo(DF(), hn::Sub(q, hn::Set(DI(), 8)));
-      hn::StoreU(hn::Mul(value, scale.part[p]), DF(), to + i * 16 + p * kLanes);
-    });
-  }
-}
-
-void DecodeQ4_K(const Panels& weights, const std::byte* panel, std::size_t k, std::size_t count,
-                float* tile) {
-  const PanelLayout& layout = weights.layout();
-  for (std::size_t block = k / 32; block < (k + count) / 32; ++block) {
-    const F16x scale =
-        Mul(LoadHalves(panel + layout.scales, block / 8), LoadSignedBytes(panel + layout.sub_scales, block));
-    const F16x min =
-        Mul(LoadHalves(panel + layout.mins, block / 8), LoadSignedBytes(panel + layout.sub_mins, block));
-    float* to = tile + (block * 32 - k) * 16;
-    ForNibbles(panel + layout.quants, block, [&](std::size_t i, std::size_t p, VI q) {
-      const VF product = hn::Mul(hn::ConvertTo(DF(), q), scale.part[p]);
-      hn::StoreU(hn::Sub(product, min.part[p]), DF(), to + i * 16 + p * kLanes);
-    });
-  }
-}
-
-void DecodeQ6_K(const Panels& weights, const std::byte* panel, std::size_t k, std::size_t count,
-                float* tile) {
-  const PanelLayout& layout = weights.layout();
-  const auto* high = reinterpret_cast<const std::uint32_t*>(panel + layout.high_bits);
-  for (std::size_t block = k / 32; block < (k + count) / 32; ++block) {
-    const F16x d = LoadHalves(panel + layout.scales, block / 8);
-    const F16x scale[2] = {Mul(d, LoadSignedBytes(panel + layout.sub_scales, block * 2)),
-                           Mul(d, LoadSignedBytes(panel + layout.sub_scales, block * 2 + 1))};
-    float* to = tile + (block * 32 - k) * 16;
-    ForNibbles(panel + layout.quants, block, [&](std::size_t i, std::size_t p, VI low) {
-      const VU lanes = hn::LoadU(DU(), high + (block * 2 + i / 16) * 16 + p * kLanes);
-      const int shift = static_cast<int>(8 * (i % 4) + 2 * (i % 16 / 4));
-      const VI q = hn::Sub(hn::Or(low, hn::ShiftLeft<4>(Field(lanes, shift, 3))), hn::Set(DI(), 32));
-      hn::StoreU(hn::Mul(hn::ConvertTo(DF(), q), scale[i / 16].part[p]), DF(), to + i * 16 + p * kLanes);
-    });
-  }
-}
-
 void DecodeTile(const Panels& weights, std::size_t index, std::size_t k, std::size_t count, float* tile) {
   const std::byte* panel = weights.panel(index);
   switch (weights.kind()) {
@@ -134,14 +34,8 @@ void DecodeTile(const Panels& weights, std::size_t index, std::size_t k, std::si
       return DecodeElements<hwy::float16_t>(weights, panel, k, count, tile);
     case PanelKind::kBF16:
       return DecodeElements<hwy::bfloat16_t>(weights, panel, k, count, tile);
-    case PanelKind::kQ8_0:
-      return DecodeQ8_0(weights, panel, k, count, tile);
-    case PanelKind::kQ4_0:
-      return DecodeQ4_0(weights, panel, k, count, tile);
-    case PanelKind::kQ4_K:
-      return DecodeQ4_K(weights, panel, k, count, tile);
-    case PanelKind::kQ6_K:
-      return DecodeQ6_K(weights, panel, k, count, tile);
+    default:
+      return;
   }
 }
 
@@ -238,6 +132,11 @@ HWY_EXPORT(Target);
 void multiply(const Panels& weights, std::size_t first, std::size_t last, const Activations& x,
               const ProductOutput& out) noexcept {
   HWY_DYNAMIC_DISPATCH(Multiply)(weights, first, last, x, out);
+}
+
+void multiply(const Panels& weights, std::size_t first, std::size_t last, const ByteColumns& x,
+              const ProductOutput& out) noexcept {
+  best_byte_path().multiply(weights, first, last, x, out);
 }
 
 void decode_tile(const Panels& weights, std::size_t panel, std::size_t k, std::size_t count,

@@ -1,6 +1,7 @@
 // Matrix products: panels of weights times columns of activations.
 //
-// The order of every sum is fixed: output (row, column) is 0, then for k = 0, 1, 2, ... one fused
+// The order of every sum is fixed. Where weights are codes it is that of byte_products.h, and activations are
+// bytes; of float weights output (row, column) is 0, then for k = 0, 1, 2, ... one fused
 // multiply-add of weight (row, k), as quant::unpack gives it, and activation (column, k). Rows are lanes,
 // columns and threads only repeat; so an output has the same bits in any batch, on any number of threads, on
 // every instruction set with a fused multiply-add, and in a scalar loop with std::fma.
@@ -10,6 +11,7 @@
 #include <span>
 #include <string_view>
 
+#include "simd/byte_columns.h"
 #include "simd/panels.h"
 
 namespace kvasir::simd {
@@ -21,7 +23,7 @@ inline constexpr std::size_t kDecodeColumns = 64;
 inline constexpr std::size_t kPanelGroup = 4;
 
 // What products read: `count` columns of `width` floats, one every `stride` floats. A view; the caller keeps
-// the floats alive. (Quantized activations will be a second form of the same thing.)
+// the floats alive. The other form is ByteColumns.
 struct Activations {
   const float* data = nullptr;
   std::size_t count = 0;
@@ -40,12 +42,15 @@ struct ProductOutput {
   [[nodiscard]] float* column(std::size_t index) const noexcept { return data + index * stride; }
 };
 
-// Computes the rows of panels [first, last) for every column. x.width == weights.columns(). Any thread;
+// Computes the rows of panels [first, last) for every column. x.width == weights.columns(); the second form
+// is for weights with an activation_block(), which is that of x, the first for all others. Any thread;
 // different panel ranges may run at once into one output.
 void multiply(const Panels& weights, std::size_t first, std::size_t last, const Activations& x,
               const ProductOutput& out) noexcept;
+void multiply(const Panels& weights, std::size_t first, std::size_t last, const ByteColumns& x,
+              const ProductOutput& out) noexcept;
 
-// Weights of columns [k, k + count) of one panel as floats: tile[i * 16 + row]. k is a multiple of
+// Float weights of columns [k, k + count) of one panel: tile[i * 16 + row]. k is a multiple of
 // kDecodeColumns, count <= kDecodeColumns, tile is aligned to 64 bytes.
 void decode_tile(const Panels& weights, std::size_t panel, std::size_t k, std::size_t count,
                  float* tile) noexcept;

@@ -28,6 +28,8 @@ using kvasir::test::Taken;
 // F32 weights and exact activations; the recorded logits are within 4e-12 of exact arithmetic, rounding to
 // float in another order costs about the same.
 constexpr double kBound = 1e-9;
+// Of models whose weights take their input in steps of a 127th of a block's greatest magnitude.
+constexpr double kBoundOfSteps = 7.5e-4;
 
 // The distance from the nearest of the logits that were recorded in a folder.
 double distance_from_recorded(const std::string& folder, const std::vector<float>& logits) {
@@ -94,10 +96,11 @@ TEST(ReferenceModels, GiveTheRecordedLogitsAndThoseOfTheScalarTwin) {
     const LoadedModel model = load_file(folder + "/model.gguf");
     const std::vector<Token> tokens = read_tokens(folder + "/tokens.txt");
     const Taken taken = take(model, tokens, {.threads = 2});
-    EXPECT_LE(distance_from_recorded(folder, taken.logits), kBound) << folder;
+    const bool steps = model.model->network().layers.front().mixer.query.weight.activation_block() != 0;
+    EXPECT_LE(distance_from_recorded(folder, taken.logits), steps ? kBoundOfSteps : kBound) << folder;
     const auto twin = scalar_forward(model.model->network(), read_rope(*model.file), tokens);
     const double distance = normalized_error(taken.logits, twin);
-    EXPECT_LE(distance, kTwinBound) << folder;
+    EXPECT_LE(distance, steps ? kTwinBoundOfSteps : kTwinBound) << folder;
     RecordProperty(std::filesystem::path(folder).filename().string(), fmt::format("{:.2e}", distance));
   }
 }

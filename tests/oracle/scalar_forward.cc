@@ -14,15 +14,44 @@ namespace {
 using Row = std::vector<float>;
 using Rows = std::vector<Row>;
 
+// What weights of codes make of their input: in each block the nearest of 255 steps, the greatest magnitude
+// being 127 of them.
+Row in_steps(const Row& input, std::size_t block) {
+  Row steps(input.size());
+  for (std::size_t first = 0; first < input.size(); first += block) {
+    float greatest = 0;
+    for (std::size_t k = first; k < first + block; ++k) greatest = std::max(greatest, std::fabs(input[k]));
+    for (std::size_t k = first; k < first + block && greatest > 0; ++k)
+      steps[k] = std::nearbyint(input[k] * (127.0F / greatest)) * (greatest / 127.0F);
+  }
+  return steps;
+}
+
+float product(const Row& weights, const Row& input) {
+  float sum = 0;
+  for (std::size_t k = 0; k < weights.size(); ++k) sum = std::fma(weights[k], input[k], sum);
+  return sum;
+}
+
+float product_of_codes(const Row& weights, const Row& input) {
+  double sum = 0;
+  for (std::size_t k = 0; k < weights.size(); ++k) sum += double{weights[k]} * double{input[k]};
+  return static_cast<float>(sum);
+}
+
 // W x + b.
-Rows multiply(const simd::Panels& weight, std::span<const float> bias, const Rows& inputs) {
+Rows multiply(const simd::Panels& weight, std::span<const float> bias, Rows inputs) {
+  const std::size_t block = weight.activation_block();
+  if (block != 0) {
+    for (Row& input : inputs) input = in_steps(input, block);
+  }
   Rows outputs(inputs.size(), Row(weight.rows()));
   Row weights(weight.columns());
   for (std::size_t row = 0; row < weight.rows(); ++row) {
     weight.read_row(row, weights);
     for (std::size_t token = 0; token < inputs.size(); ++token) {
-      float sum = 0;
-      for (std::size_t k = 0; k < weights.size(); ++k) sum = std::fma(weights[k], inputs[token][k], sum);
+      const float sum =
+          block == 0 ? product(weights, inputs[token]) : product_of_codes(weights, inputs[token]);
       outputs[token][row] = bias.empty() ? sum : sum + bias[row];
     }
   }

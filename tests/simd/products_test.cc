@@ -1,4 +1,5 @@
 // Products against a scalar loop with the same order of sums: equality of bits, for every kind of panel.
+// Those of codes: tests/simd/byte_products_test.cc.
 
 #include "simd/products.h"
 
@@ -9,38 +10,15 @@
 #include <random>
 #include <vector>
 
+#include "random_weights.h"
 #include "simd/panels.h"
 
 namespace kvasir::simd {
 namespace {
 
 using quant::BlockType;
-
-struct Weights {
-  Panels panels;
-  std::vector<float> values;  // [row][column]
-};
-
-// Random blocks of `type`: packed where the type packs, else random bytes with finite scales.
-Weights random_weights(BlockType type, std::size_t rows, std::size_t columns, unsigned seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal;
-  const quant::BlockTypeInfo& info = quant::block_type_info(type);
-  const std::size_t row_bytes = columns / info.values * info.bytes;
-  std::vector<float> values(rows * columns);
-  for (float& value : values) value = normal(random);
-  std::vector<std::byte> raw(rows * row_bytes);
-  EXPECT_TRUE(quant::pack(type, values, raw).has_value());
-  EXPECT_TRUE(quant::unpack(type, raw, values).has_value());
-  auto panels = Panels::allocate(type, rows, columns);
-  EXPECT_TRUE(panels.has_value());
-  for (std::size_t p = 0; p < panels->panel_count(); ++p) {
-    const std::size_t first = p * kPanelRows;
-    const std::size_t count = std::min(kPanelRows, rows - first);
-    EXPECT_TRUE(panels->fill(p, std::span(raw).subspan(first * row_bytes, count * row_bytes)).has_value());
-  }
-  return {std::move(*panels), std::move(values)};
-}
+using test::random_weights;
+using test::Weights;
 
 std::vector<float> random_activations(std::size_t count, unsigned seed) {
   std::mt19937 random(seed);
@@ -57,16 +35,6 @@ bool fuses() {
 }
 
 class EveryKind : public testing::TestWithParam<BlockType> {};
-
-TEST_P(EveryKind, ReadsRowsAsUnpackGivesThem) {
-  const std::size_t columns = 512;
-  const Weights weights = random_weights(GetParam(), 19, columns, 1);
-  std::vector<float> row(columns);
-  for (std::size_t r = 0; r < 19; ++r) {
-    weights.panels.read_row(r, row);
-    ASSERT_EQ(0, std::memcmp(row.data(), weights.values.data() + r * columns, columns * 4)) << "row " << r;
-  }
-}
 
 TEST_P(EveryKind, MultipliesInTheOrderOfAScalarLoop) {
   if (!fuses()) return;  // nothing to compare with: the scalar loop fuses
@@ -114,13 +82,9 @@ TEST_P(EveryKind, GivesAColumnTheSameBitsInAnyBatchAndAnySplitOfPanels) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Panels, EveryKind,
-                         testing::Values(BlockType::kF32, BlockType::kF16, BlockType::kBF16, BlockType::kQ8_0,
-                                         BlockType::kQ4_0, BlockType::kQ4_K, BlockType::kQ6_K,
-                                         BlockType::kQ5_0),
-                         [](const auto& kind) {
-                           return std::string(quant::block_type_info(kind.param).name);
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Panels, EveryKind, testing::Values(BlockType::kF32, BlockType::kF16, BlockType::kBF16, BlockType::kTQ2_0),
+    [](const auto& kind) { return std::string(quant::block_type_info(kind.param).name); });
 
 TEST(Panels, TakeRowsOfAnyLengthWhereBlocksAllowIt) {
   const Weights weights = random_weights(BlockType::kF32, 5, 77, 6);

@@ -1,0 +1,139 @@
+#include "simd/byte_columns.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+#include "base/checked.h"
+#include "base/try.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "simd/byte_columns.cc"
+#include "hwy/foreach_target.h"
+// Highway must come first.
+#include "hwy/highway.h"
+#include "simd/lanes-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace kvasir::simd::HWY_NAMESPACE {
+namespace {
+
+constexpr std::int32_t kInfinityBits = 0x7F80'0000;
+
+// The bits of the greatest magnitude of `count` numbers, a multiple of 16: as integers they are in the order
+// of the numbers, with infinity and then NaN at the end.
+std::int32_t GreatestBits(const float* numbers, std::size_t count) {
+  const DI di;
+  VI greatest[kParts];
+  for (VI& part : greatest) part = hn::Zero(di);
+  const VI magnitude = hn::Set(di, 0x7FFF'FFFF);
+  for (std::size_t i = 0; i < count; i += 16) {
+    for (std::size_t p = 0; p < kParts; ++p) {
+      const VI bits = hn::BitCast(di, hn::LoadU(DF(), numbers + i + p * kLanes));
+      greatest[p] = hn::Max(greatest[p], hn::And(bits, magnitude));
+    }
+  }
+  std::int32_t lanes[16];
+  for (std::size_t p = 0; p < kParts; ++p) hn::StoreU(greatest[p], di, lanes + p * kLanes);
+  return *std::max_element(lanes, lanes + 16);
+}
+
+// Sixteen numbers to bytes; answers their sum.
+std::int32_t PackSixteen(const float* numbers, float inverse, std::int8_t* bytes) {
+  const DI di;
+  const DI8 d8;
+  VI sum = hn::Zero(di);
+  for (std::size_t p = 0; p < kParts; ++p) {
+    const VF scaled = hn::Mul(hn::LoadU(DF(), numbers + p * kLanes), hn::Set(DF(), inverse));
+    const VI whole = hn::NearestInt(scaled);
+    sum = hn::Add(sum, whole);
+    hn::StoreU(hn::DemoteTo(d8, whole), d8, bytes + p * kLanes);
+  }
+  return hn::GetLane(hn::SumOfLanes(di, sum));
+}
+
+// One block of `count` numbers, a multiple of 32. Answers its scale.
+float PackBlock(const float* numbers, std::size_t count, std::int8_t* bytes, std::int32_t* sums16,
+                std::int32_t* sums32) {
+  const std::int32_t bits = GreatestBits(numbers, count);
+  float greatest = 0;
+  std::memcpy(&greatest, &bits, sizeof(greatest));
+  // Below this the inverse is infinite; such a block is as good as zeros.
+  constexpr float kLeast = 127 / std::numeric_limits<float>::max();
+  if (bits >= kInfinityBits || greatest <= kLeast) {
+    std::memset(bytes, 0, count);
+    std::fill_n(sums16, count / 16, 0);
+    std::fill_n(sums32, count / 32, 0);
+    return bits >= kInfinityBits ? std::numeric_limits<float>::quiet_NaN() : 0.0f;
+  }
+  const float inverse = 127.0f / greatest;
+  for (std::size_t i = 0; i < count; i += 32) {
+    sums16[i / 16] = PackSixteen(numbers + i, inverse, bytes + i);
+    sums16[i / 16 + 1] = PackSixteen(numbers + i + 16, inverse, bytes + i + 16);
+    sums32[i / 32] = sums16[i / 16] + sums16[i / 16 + 1];
+  }
+  return greatest / 127.0f;
+}
+
+void PackColumn(const float* numbers, std::size_t count, std::size_t block, std::int8_t* bytes, float* scales,
+                std::int32_t* sums16, std::int32_t* sums32) {
+  alignas(64) float last[256];
+  for (std::size_t k = 0; k < count; k += block) {
+    const float* from = numbers + k;
+    if (count - k < block) {
+      std::fill_n(last, block, 0.0f);
+      std::copy_n(from, count - k, last);
+      from = last;
+    }
+    scales[k / block] = PackBlock(from, block, bytes + k, sums16 + k / 16, sums32 + k / 32);
+  }
+}
+
+}  // namespace
+}  // namespace kvasir::simd::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace kvasir::simd {
+namespace {
+HWY_EXPORT(PackColumn);
+
+constexpr std::size_t kStep = 256;  // of the stride, so that either block divides it
+}  // namespace
+
+Result<ByteRows> ByteRows::allocate(std::size_t rows, std::size_t width, std::size_t block) {
+  ByteRows out;
+  out.block_ = block;
+  out.stride_ = base::div_up(width, kStep) * kStep;
+  const auto bytes = base::checked_product<std::size_t>(rows, out.stride_);
+  if (!bytes)
+    return fail(Outcome::kInvalidArgument, "a pass is larger than memory can be", {.setting = "--pass"});
+  KVASIR_ASSIGN(out.bytes_, base::Buffer::allocate(*bytes));
+  KVASIR_ASSIGN(out.scales_, base::Buffer::allocate(*bytes / block * sizeof(float)));
+  KVASIR_ASSIGN(out.sums16_, base::Buffer::allocate(*bytes / 16 * sizeof(std::int32_t)));
+  KVASIR_ASSIGN(out.sums32_, base::Buffer::allocate(*bytes / 32 * sizeof(std::int32_t)));
+  return out;
+}
+
+void ByteRows::pack(std::size_t row, std::span<const float> numbers) noexcept {
+  const std::size_t at = row * stride_;
+  HWY_DYNAMIC_DISPATCH(PackColumn)
+  (numbers.data(), numbers.size(), block_, bytes_.as<std::int8_t>().data() + at,
+   scales_.as<float>().data() + at / block_, sums16_.as<std::int32_t>().data() + at / 16,
+   sums32_.as<std::int32_t>().data() + at / 32);
+}
+
+ByteColumns ByteRows::columns(std::size_t first, std::size_t count, std::size_t width) const noexcept {
+  return ByteColumns{bytes_.as<std::int8_t>().data(),
+                     scales_.as<float>().data(),
+                     sums16_.as<std::int32_t>().data(),
+                     sums32_.as<std::int32_t>().data(),
+                     0,
+                     width,
+                     stride_,
+                     block_}
+      .from(first, count);
+}
+
+}  // namespace kvasir::simd
+#endif  // HWY_ONCE

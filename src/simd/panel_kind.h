@@ -1,0 +1,117 @@
+// How the numbers of a panel are stored: one kind for each block type that products read as it is.
+//
+// Floats are multiplied as floats. The other kinds are codes of a few bits: number = scale x (code - zero) +
+// offset, where `code - zero` may be looked up in a table instead, and scale and offset belong to a sub-block
+// of 16 or 32 numbers. Products multiply their codes with activations that are blocks of signed bytes
+// (byte_columns.h).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace kvasir::simd {
+
+enum class PanelKind : std::uint8_t {
+  kF32,
+  kF16,
+  kBF16,
+  kQ8_0,
+  kQ4_0,
+  kQ4_1,
+  kQ5_0,
+  kQ5_1,
+  kQ2_K,
+  kQ3_K,
+  kQ4_K,
+  kQ5_K,
+  kQ6_K,
+  kIQ4_NL,
+  kIQ4_XS,
+  kMXFP4,
+};
+
+// How the scale of a sub-block comes about.
+enum class ScaleForm : std::uint8_t {
+  kHalf,      // a half float
+  kExponent,  // a byte that stands for a power of two
+  kSuper,     // a half float for 256 numbers, times a signed byte for each sub-block
+};
+
+// Two tables of sixteen numbers that four bits may index; each is less than 128 in magnitude.
+enum class CodeTable : std::uint8_t { kNone, kNonLinear4, kTwiceFloat4 };
+
+// What products must know of a kind of codes.
+struct CodeRecipe {
+  std::size_t bits = 8;    // of a code
+  int zero_bits = 0;       // zero = 2^zero_bits; below 0: zero is 0
+  std::size_t sub = 32;    // numbers in a sub-block
+  std::size_t block = 32;  // numbers of an activation that share a scale in products with this kind
+  ScaleForm scale = ScaleForm::kHalf;
+  bool offsets = false;  // of the form of the scale
+  CodeTable table = CodeTable::kNone;
+
+  [[nodiscard]] constexpr int zero() const noexcept { return zero_bits < 0 ? 0 : 1 << zero_bits; }
+};
+
+[[nodiscard]] constexpr bool is_codes(PanelKind kind) noexcept {
+  return kind != PanelKind::kF32 && kind != PanelKind::kF16 && kind != PanelKind::kBF16;
+}
+
+// Numbers in a block of a K type.
+inline constexpr std::size_t kSuperBlock = 256;
+
+// The recipe of a kind that is_codes().
+[[nodiscard]] constexpr CodeRecipe recipe_of(PanelKind kind) noexcept {
+  constexpr std::size_t kSuper = kSuperBlock;
+  switch (kind) {
+    case PanelKind::kQ4_0:
+      return {.bits = 4, .zero_bits = 3};
+    case PanelKind::kQ4_1:
+      return {.bits = 4, .zero_bits = -1, .offsets = true};
+    case PanelKind::kQ5_0:
+      return {.bits = 5, .zero_bits = 4};
+    case PanelKind::kQ5_1:
+      return {.bits = 5, .zero_bits = -1, .offsets = true};
+    case PanelKind::kQ2_K:
+      return {.bits = 2,
+              .zero_bits = -1,
+              .sub = 16,
+              .block = kSuper,
+              .scale = ScaleForm::kSuper,
+              .offsets = true};
+    case PanelKind::kQ3_K:
+      return {.bits = 3, .zero_bits = 2, .sub = 16, .block = kSuper, .scale = ScaleForm::kSuper};
+    case PanelKind::kQ4_K:
+      return {.bits = 4, .zero_bits = -1, .block = kSuper, .scale = ScaleForm::kSuper, .offsets = true};
+    case PanelKind::kQ5_K:
+      return {.bits = 5, .zero_bits = -1, .block = kSuper, .scale = ScaleForm::kSuper, .offsets = true};
+    case PanelKind::kQ6_K:
+      return {.bits = 6, .zero_bits = 5, .sub = 16, .block = kSuper, .scale = ScaleForm::kSuper};
+    case PanelKind::kIQ4_NL:
+      return {.bits = 4, .zero_bits = 7, .table = CodeTable::kNonLinear4};
+    case PanelKind::kIQ4_XS:
+      return {.bits = 4,
+              .zero_bits = 7,
+              .block = kSuper,
+              .scale = ScaleForm::kSuper,
+              .table = CodeTable::kNonLinear4};
+    case PanelKind::kMXFP4:
+      return {.bits = 4, .zero_bits = 7, .scale = ScaleForm::kExponent, .table = CodeTable::kTwiceFloat4};
+    default:
+      return {.bits = 8, .zero_bits = 7};
+  }
+}
+
+// Byte offsets of the arrays inside one panel. Unused ones are 0.
+struct PanelLayout {
+  std::size_t quants = 0;       // elements; bytes, nibbles or pairs of bits
+  std::size_t high_bits = 0;    // what a code has above its nibble or pair
+  std::size_t scales = 0;       // a half float or a byte for each sub-block, or a half float for each 256
+  std::size_t offsets = 0;      // as scales; of super-blocks they are taken off, not added
+  std::size_t sub_scales = 0;   // one signed byte each
+  std::size_t sub_offsets = 0;  // one byte each
+  std::size_t bytes = 0;        // of the whole panel, a multiple of 64
+};
+
+}  // namespace kvasir::simd

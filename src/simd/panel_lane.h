@@ -1,0 +1,57 @@
+// Inside the room: where the parts of one row's numbers lie inside its panel.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "simd/panels.h"
+
+namespace kvasir::simd {
+
+// One row of a panel. The caller keeps the panel's bytes.
+template <class Byte>
+class PanelLane {
+ public:
+  PanelLane(Byte* panel, const PanelLayout& layout, std::size_t lane)
+      : panel_(panel), layout_(layout), lane_(lane) {}
+
+  [[nodiscard]] Byte* element(std::size_t k, std::size_t width) const {
+    return panel_ + layout_.quants + (k * kPanelRows + lane_) * width;
+  }
+  // The four bytes of a group of an array.
+  [[nodiscard]] Byte* four(std::size_t array, std::size_t group) const {
+    return panel_ + array + (group * kPanelRows + lane_) * 4;
+  }
+  [[nodiscard]] Byte* half(std::size_t array, std::size_t block) const {
+    return panel_ + array + (block * kPanelRows + lane_) * 2;
+  }
+  [[nodiscard]] Byte& small(std::size_t array, std::size_t block) const {
+    return panel_[array + block * kPanelRows + lane_];
+  }
+  [[nodiscard]] const PanelLayout& layout() const { return layout_; }
+
+ private:
+  Byte* panel_;
+  const PanelLayout& layout_;
+  std::size_t lane_;
+};
+
+// Repacks one row as it is in the file, `columns` numbers of a kind that is_codes(), into a lane of zeros.
+void put_codes(PanelKind kind, const std::uint8_t* row, std::size_t columns,
+               const PanelLane<std::uint8_t>& lane);
+
+// A sub-block of a lane: number k is scale x codes[k] + offset, with the zero taken off.
+struct SubBlock {
+  std::array<std::int8_t, 32> codes{};
+  float scale = 0;
+  float offset = 0;
+};
+void read_sub_block(PanelKind kind, const PanelLane<const std::uint8_t>& lane, std::size_t sub,
+                    SubBlock& out) noexcept;
+
+// The numbers of a lane as floats, as quant::unpack gives them.
+void read_codes(PanelKind kind, const PanelLane<const std::uint8_t>& lane, std::span<float> out) noexcept;
+
+}  // namespace kvasir::simd

@@ -1,0 +1,94 @@
+// Activations as blocks of signed bytes, against plain loops.
+
+#include "simd/byte_columns.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <vector>
+
+namespace kvasir::simd {
+namespace {
+
+std::vector<float> random_numbers(std::size_t count, unsigned seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal;
+  std::vector<float> numbers(count);
+  for (float& number : numbers)
+    number = normal(random) * std::ldexp(1.0F, static_cast<int>(random() % 20) - 10);
+  return numbers;
+}
+
+ByteRows packed(std::span<const float> numbers, std::size_t block) {
+  auto rows = ByteRows::allocate(2, numbers.size(), block);
+  EXPECT_TRUE(rows.has_value());
+  rows->pack(1, numbers);
+  return std::move(*rows);
+}
+
+void expect_packed_as_defined(std::span<const float> numbers, std::size_t block) {
+  const ByteRows rows = packed(numbers, block);
+  const std::size_t width = (numbers.size() + block - 1) / block * block;
+  const ByteColumns column = rows.columns(1, 1, width);
+  for (std::size_t k = 0; k < width; ++k) {
+    const std::size_t first = k / block * block;
+    float greatest = 0;
+    for (std::size_t i = first; i < std::min(first + block, numbers.size()); ++i)
+      greatest = std::max(greatest, std::fabs(numbers[i]));
+    const float number = k < numbers.size() ? numbers[k] : 0.0F;
+    EXPECT_EQ(column.bytes[k], std::lrint(number * (127.0F / greatest))) << k;
+    EXPECT_EQ(column.scales[k / block], greatest / 127.0F) << k;
+  }
+  for (std::size_t k = 0; k < width; k += 16) {
+    int sum = 0;
+    for (std::size_t i = k; i < k + 16; ++i) sum += column.bytes[i];
+    EXPECT_EQ(column.sums16[k / 16], sum);
+    if (k % 32 == 16) {
+      EXPECT_EQ(column.sums32[k / 32], sum + column.sums16[k / 16 - 1]);
+    }
+  }
+}
+
+TEST(ByteColumns, RoundToTheNearestStepOfTheirBlock) {
+  for (const std::size_t block : {32, 256}) {
+    expect_packed_as_defined(random_numbers(1024, 1), block);
+    expect_packed_as_defined(random_numbers(256 + 7, 2), block);
+  }
+}
+
+TEST(ByteColumns, AreZerosWhereAllNumbersAreZeroOrTooSmallToDivideBy) {
+  std::vector<float> numbers(64, 0.0F);
+  std::fill(numbers.begin() + 32, numbers.end(), std::numeric_limits<float>::denorm_min());
+  const ByteRows rows = packed(numbers, 32);
+  const ByteColumns column = rows.columns(1, 1, 64);
+  for (std::size_t k = 0; k < 64; ++k) EXPECT_EQ(column.bytes[k], 0);
+  EXPECT_EQ(column.scales[0], 0.0F);
+  EXPECT_EQ(column.scales[1], 0.0F);
+}
+
+TEST(ByteColumns, ShowANumberThatIsNotFiniteInTheScaleOfItsBlockAlone) {
+  for (const float bad : {std::numeric_limits<float>::quiet_NaN(), -std::numeric_limits<float>::infinity()}) {
+    std::vector<float> numbers = random_numbers(96, 3);
+    numbers[40] = bad;
+    const ByteRows rows = packed(numbers, 32);
+    const ByteColumns column = rows.columns(1, 1, 96);
+    EXPECT_TRUE(std::isfinite(column.scales[0]));
+    EXPECT_TRUE(std::isnan(column.scales[1]));
+    EXPECT_TRUE(std::isfinite(column.scales[2]));
+    for (std::size_t k = 32; k < 64; ++k) EXPECT_EQ(column.bytes[k], 0);
+  }
+}
+
+TEST(ByteColumns, NeverHoldTheByteThatHasNoOpposite) {
+  std::vector<float> numbers = random_numbers(4096, 4);
+  for (std::size_t k = 0; k < numbers.size(); k += 32) numbers[k] = -100.0F * static_cast<float>(k + 1);
+  const ByteRows rows = packed(numbers, 32);
+  const ByteColumns column = rows.columns(1, 1, numbers.size());
+  EXPECT_EQ(*std::min_element(column.bytes, column.bytes + numbers.size()), -127);
+}
+
+}  // namespace
+}  // namespace kvasir::simd

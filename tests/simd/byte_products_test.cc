@@ -1,0 +1,163 @@
+// Products over codes: the portable path against exact arithmetic with a derived bound, and every path that
+// runs here against the portable one, bit for bit.
+
+#include "simd/byte_products.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "random_weights.h"
+#include "simd/panel_lane.h"
+
+namespace kvasir::simd {
+namespace {
+
+using quant::BlockType;
+using test::random_weights;
+using test::Weights;
+
+ByteRows random_columns(std::size_t count, std::size_t width, std::size_t block, unsigned seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal;
+  auto rows = ByteRows::allocate(count, width, block);
+  EXPECT_TRUE(rows.has_value());
+  std::vector<float> numbers(width);
+  for (std::size_t c = 0; c < count; ++c) {
+    for (float& number : numbers) number = normal(random);
+    rows->pack(c, numbers);
+  }
+  return std::move(*rows);
+}
+
+std::vector<float> product(const BytePath& path, const Panels& weights, const ByteColumns& x) {
+  const std::size_t stride = weights.panel_count() * kPanelRows;
+  std::vector<float> out(x.count * stride, 7.0F);
+  path.multiply(weights, 0, weights.panel_count(), x, {out.data(), stride});
+  return out;
+}
+
+// A sum in double, and the sum of the magnitudes that enter it.
+struct Exact {
+  double sum = 0;
+  double magnitude = 0;
+};
+
+Exact exact_product(const Panels& weights, std::size_t row, const ByteColumns& x, std::size_t column) {
+  const CodeRecipe recipe = recipe_of(weights.kind());
+  const auto* panel = reinterpret_cast<const std::uint8_t*>(weights.panel(row / kPanelRows));
+  Exact exact;
+  SubBlock block;
+  for (std::size_t k = 0; k < x.width; ++k) {
+    if (k % recipe.sub == 0)
+      read_sub_block(weights.kind(), {panel, weights.layout(), row % kPanelRows}, k / recipe.sub, block);
+    const std::size_t at = column * x.stride + k;
+    const double activation = double{x.scales[at / recipe.block]} * x.bytes[at];
+    const double scaled = double{block.scale} * block.codes[k % recipe.sub];
+    exact.sum += (scaled + double{block.offset}) * activation;
+    exact.magnitude += (std::fabs(scaled) + std::fabs(double{block.offset})) * std::fabs(activation);
+  }
+  return exact;
+}
+
+class EveryCode : public testing::TestWithParam<BlockType> {};
+
+TEST_P(EveryCode, ReadsRowsAsUnpackGivesThem) {
+  constexpr std::size_t kColumns = 512;
+  const Weights weights = random_weights(GetParam(), 19, kColumns, 1);
+  ASSERT_TRUE(is_codes(weights.panels.kind()));
+  std::vector<float> row(kColumns);
+  for (std::size_t r = 0; r < 19; ++r) {
+    weights.panels.read_row(r, row);
+    ASSERT_EQ(0, std::memcmp(row.data(), weights.values.data() + r * kColumns, kColumns * 4)) << "row " << r;
+  }
+}
+
+TEST_P(EveryCode, MultipliesExactlyButForTheRoundingOfItsSteps) {
+  constexpr std::size_t kRows = 21;
+  constexpr std::size_t kColumns = 768;
+  const Weights weights = random_weights(GetParam(), kRows, kColumns, 2);
+  const ByteRows rows = random_columns(3, kColumns, weights.panels.activation_block(), 3);
+  const ByteColumns x = rows.columns(0, 3, kColumns);
+  const std::vector<float> out = product(kPortableBytes, weights.panels, x);
+  const CodeRecipe recipe = recipe_of(weights.panels.kind());
+  // A term passes at most through two roundings for each sub-block of its block and one for each block.
+  const auto steps = static_cast<double>(2 * recipe.block / recipe.sub + kColumns / recipe.block);
+  for (std::size_t c = 0; c < x.count; ++c) {
+    for (std::size_t r = 0; r < weights.panels.panel_count() * kPanelRows; ++r) {
+      const float found = out[c * weights.panels.panel_count() * kPanelRows + r];
+      if (r >= kRows) {
+        ASSERT_EQ(found, 0.0F) << "padding row " << r;
+        continue;
+      }
+      const Exact exact = exact_product(weights.panels, r, x, c);
+      ASSERT_NEAR(double{found}, exact.sum, std::ldexp(steps * exact.magnitude, -24)) << "row " << r;
+    }
+  }
+}
+
+TEST_P(EveryCode, HasTheSameBitsOnEveryPathInAnyBatchAndAnySplitOfPanels) {
+  constexpr std::size_t kRows = 150;
+  constexpr std::size_t kColumns = 512;
+  constexpr std::size_t kCount = 11;
+  const Weights weights = random_weights(GetParam(), kRows, kColumns, 4);
+  const ByteRows rows = random_columns(kCount, kColumns, weights.panels.activation_block(), 5);
+  const std::size_t stride = weights.panels.panel_count() * kPanelRows;
+  const std::vector<float> wanted =
+      product(kPortableBytes, weights.panels, rows.columns(0, kCount, kColumns));
+  std::size_t ran = 0;
+  for (const BytePath& path : byte_paths()) {
+    if (!path.runs_here()) continue;
+    ++ran;
+    for (std::size_t count = 1; count <= kCount; ++count) {
+      const std::size_t first = kCount - count;
+      const std::vector<float> found = product(path, weights.panels, rows.columns(first, count, kColumns));
+      ASSERT_EQ(0, std::memcmp(found.data(), wanted.data() + first * stride, count * stride * 4))
+          << path.name << ", " << count << " columns";
+    }
+    std::vector<float> pieces(kCount * stride);
+    for (std::size_t panel = 0; panel < weights.panels.panel_count(); panel += 3) {
+      path.multiply(weights.panels, panel, std::min(panel + 3, weights.panels.panel_count()),
+                    rows.columns(0, kCount, kColumns), {pieces.data(), stride});
+    }
+    ASSERT_EQ(pieces, wanted) << path.name;
+  }
+  EXPECT_GE(ran, 1U);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Panels, EveryCode,
+    testing::Values(BlockType::kQ8_0, BlockType::kQ4_0, BlockType::kQ4_1, BlockType::kQ5_0, BlockType::kQ5_1,
+                    BlockType::kQ2_K, BlockType::kQ3_K, BlockType::kQ4_K, BlockType::kQ5_K, BlockType::kQ6_K,
+                    BlockType::kIQ4_NL, BlockType::kIQ4_XS, BlockType::kMXFP4),
+    [](const auto& kind) { return std::string(quant::block_type_info(kind.param).name); });
+
+// Codes and bytes of the greatest magnitude everywhere: no path may saturate.
+TEST(ByteProducts, HoldTheGreatestSumsThatThereCanBe) {
+  constexpr std::size_t kColumns = 256;
+  std::vector<std::byte> raw(kColumns / 32 * 34);
+  for (std::size_t block = 0; block < kColumns / 32; ++block) {
+    raw[block * 34 + 1] = std::byte{0x3C};  // a scale of 1
+    for (std::size_t i = 0; i < 32; ++i) raw[block * 34 + 2 + i] = std::byte{0x80};
+  }
+  auto weights = Panels::allocate(BlockType::kQ8_0, 1, kColumns);
+  ASSERT_TRUE(weights.has_value());
+  ASSERT_TRUE(weights->fill(0, raw).has_value());
+  for (const float sign : {1.0F, -1.0F}) {
+    auto rows = ByteRows::allocate(1, kColumns, 32);
+    ASSERT_TRUE(rows.has_value());
+    rows->pack(0, std::vector<float>(kColumns, 127.0F * sign));
+    for (const BytePath& path : byte_paths()) {
+      if (!path.runs_here()) continue;
+      EXPECT_EQ(product(path, *weights, rows->columns(0, 1, kColumns))[0], -128.0F * 127.0F * 256.0F * sign)
+          << path.name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace kvasir::simd
