@@ -1,8 +1,6 @@
 // The walk of products over codes, for any set of instructions. Included by one file for each set, inside its
-// anonymous namespace, after a struct `Isa` that names the vectors and what is done to them:
-//
-//   Bytes    16 rows of four codes; Ints, Floats: 16 rows
-//   Load(from), LoadHalf..., see the files
+// anonymous namespace, after a struct `Isa` that names the vectors (Bytes: sixteen rows of four codes, Ints
+// and Floats: sixteen rows), what is done to them, and how large a tile its registers hold.
 #include <algorithm>
 #include <type_traits>
 #include <utility>
@@ -43,7 +41,7 @@ class PanelReader {
     } else {
       const Isa::Bytes both = Isa::Load(quants_ + (block * 4 + kStep / 2) * 64);
       const Isa::Bytes low =
-          kStep % 2 == 0 ? Isa::And(both, 15) : Isa::And(Isa::template ShiftRight<4>(both), 15);
+          kStep % 2 == 0 ? Isa::And(both, 15) : Isa::And(Isa::template Shift<-4>(both), 15);
       if constexpr (kBits == 5) return Isa::Or(low, Bits<kStep, 4>(block));
       if constexpr (kBits == 6) return Isa::Or(low, Pairs<kStep, 4>(high_bits_, block));
       if constexpr (kRecipe.table == CodeTable::kNonLinear4) return Isa::LookUp(kNonLinearCodes, low);
@@ -102,6 +100,73 @@ class PanelReader {
   const std::uint8_t* sub_offsets_ = nullptr;
 };
 
+// Columns of a tile.
+template <std::size_t kColumns>
+struct TileColumns {
+  const std::int8_t* bytes[kColumns];
+  const std::int32_t* sums[kColumns];  // of sub-blocks
+  const float* scales[kColumns];
+};
+
+template <PanelKind kKind, std::size_t kColumns>
+KVASIR_INLINE TileColumns<kColumns> ColumnsOf(const ByteColumns& x, std::size_t column) {
+  constexpr CodeRecipe kRecipe = recipe_of(kKind);
+  TileColumns<kColumns> columns;
+  for (std::size_t c = 0; c < kColumns; ++c) {
+    const std::size_t at = (column + c) * x.stride;
+    columns.bytes[c] = x.bytes + at;
+    columns.sums[c] = kRecipe.sub == 16 ? x.sums16 + at / 16 : x.sums32 + at / 32;
+    columns.scales[c] = x.scales + at / kRecipe.block;
+  }
+  return columns;
+}
+
+// The integer sums of a sub-block: kFirst is its first step in its 32 numbers.
+template <PanelKind kKind, std::size_t kPanels, std::size_t kColumns, std::size_t kFirst>
+KVASIR_INLINE void SumSubBlock(const PanelReader<kKind>* readers, const TileColumns<kColumns>& x,
+                               std::size_t sub, Isa::Ints* whole) {
+  constexpr CodeRecipe kRecipe = recipe_of(kKind);
+  constexpr bool kWide = kRecipe.bits == 8 || kRecipe.table != CodeTable::kNone;
+  Unrolled<kColumns>([&](auto c) KVASIR_INLINE_LAMBDA {
+    const Isa::Ints begin = kRecipe.zero_bits < 0
+                                ? Isa::NoInts()
+                                : Isa::SplatInts(-x.sums[c][sub] * (1 << std::max(0, kRecipe.zero_bits)));
+    Unrolled<kPanels>([&](auto p) KVASIR_INLINE_LAMBDA { whole[p * kColumns + c] = begin; });
+  });
+  const std::size_t at = sub * kRecipe.sub;
+  Unrolled<kRecipe.sub / 4>([&](auto i) KVASIR_INLINE_LAMBDA {
+    Unrolled<kPanels>([&](auto p) KVASIR_INLINE_LAMBDA {
+      const Isa::Bytes codes = readers[p].template Codes<kFirst + i>(at / 32);
+      Unrolled<kColumns>([&](auto c) KVASIR_INLINE_LAMBDA {
+        Isa::Ints& sum = whole[p * kColumns + c];
+        sum = Isa::template Dot<kWide>(sum, codes, x.bytes[c] + at + i * 4);
+      });
+    });
+  });
+}
+
+// What a sub-block adds to the parts of its block.
+template <PanelKind kKind, std::size_t kPanels, std::size_t kColumns>
+KVASIR_INLINE void ScaleSubBlock(const PanelReader<kKind>* readers, const TileColumns<kColumns>& x,
+                                 std::size_t sub, bool first, const Isa::Ints* whole, Isa::Floats* part) {
+  constexpr CodeRecipe kRecipe = recipe_of(kKind);
+  Unrolled<kPanels>([&](auto p) KVASIR_INLINE_LAMBDA {
+    const Isa::Floats scale = readers[p].Scale(sub);
+    Unrolled<kColumns>([&](auto c) KVASIR_INLINE_LAMBDA {
+      Isa::Floats& to = part[p * kColumns + c];
+      const Isa::Floats number = Isa::ToFloats(whole[p * kColumns + c]);
+      to = first ? Isa::Mul(number, scale) : Isa::MulAdd(number, scale, to);
+    });
+    if constexpr (kRecipe.offsets) {
+      const Isa::Floats offset = readers[p].Offset(sub);
+      Unrolled<kColumns>([&](auto c) KVASIR_INLINE_LAMBDA {
+        Isa::Floats& to = part[p * kColumns + c];
+        to = Isa::MulAdd(offset, Isa::SplatInt(x.sums[c] + sub), to);
+      });
+    }
+  });
+}
+
 // kPanels panels times kColumns columns.
 template <PanelKind kKind, std::size_t kPanels, std::size_t kColumns>
 KVASIR_INLINE void MultiplyTile(const Panels& weights, std::size_t panel, const ByteColumns& x,
@@ -114,9 +179,7 @@ KVASIR_INLINE void MultiplyTile(const Panels& weights, std::size_t panel, const 
     readers[p] =
         PanelReader<kKind>(reinterpret_cast<const std::uint8_t*>(weights.panel(panel + p)), weights.layout());
   }
-  const std::int8_t* bytes[kColumns];
-  for (std::size_t c = 0; c < kColumns; ++c) bytes[c] = x.bytes + (column + c) * x.stride;
-  const std::int32_t* const sums = kRecipe.sub == 16 ? x.sums16 : x.sums32;
+  const TileColumns<kColumns> columns = ColumnsOf<kKind, kColumns>(x, column);
   Isa::Floats total[kTile];
   Unrolled<kTile>([&](auto i) KVASIR_INLINE_LAMBDA { total[i] = Isa::Zero(); });
   for (std::size_t block = 0; block < x.width / kRecipe.block; ++block) {
@@ -125,49 +188,15 @@ KVASIR_INLINE void MultiplyTile(const Panels& weights, std::size_t panel, const 
     for (std::size_t s = 0; s < kSubs; ++s) {
       const std::size_t sub = block * kSubs + s;
       Isa::Ints whole[kTile];
-      Unrolled<kColumns>([&](auto c) KVASIR_INLINE_LAMBDA {
-        const std::int32_t sum = sums[(column + c) * x.stride / kRecipe.sub + sub];
-        const Isa::Ints begin =
-            kRecipe.zero_bits < 0 ? Isa::NoInts() : Isa::SplatInts(-sum << std::max(0, kRecipe.zero_bits));
-        Unrolled<kPanels>([&](auto p) KVASIR_INLINE_LAMBDA { whole[p * kColumns + c] = begin; });
-      });
-      constexpr std::size_t kSteps = kRecipe.sub / 4;
-      const std::size_t at = sub * kRecipe.sub;
-      const auto add_steps = [&](auto first) KVASIR_INLINE_LAMBDA {
-        Unrolled<kSteps>([&](auto i) KVASIR_INLINE_LAMBDA {
-          Unrolled<kPanels>([&](auto p) KVASIR_INLINE_LAMBDA {
-            const Isa::Bytes codes = readers[p].template Codes<first + i>(at / 32);
-            Unrolled<kColumns>([&](auto c) KVASIR_INLINE_LAMBDA {
-              whole[p * kColumns + c] =
-                  Isa::template Dot < kRecipe.bits == 8 ||
-                  kRecipe.table != CodeTable::kNone > (whole[p * kColumns + c], codes, bytes[c] + at + i * 4);
-            });
-          });
-        });
-      };
       if (kRecipe.sub == 16 && sub % 2 == 1) {
-        add_steps(std::integral_constant<std::size_t, kRecipe.sub == 16 ? 4 : 0>());
+        SumSubBlock<kKind, kPanels, kColumns, kRecipe.sub == 16 ? 4 : 0>(readers, columns, sub, whole);
       } else {
-        add_steps(std::integral_constant<std::size_t, 0>());
+        SumSubBlock<kKind, kPanels, kColumns, 0>(readers, columns, sub, whole);
       }
-      Unrolled<kPanels>([&](auto p) KVASIR_INLINE_LAMBDA {
-        const Isa::Floats scale = readers[p].Scale(sub);
-        Unrolled<kColumns>([&](auto c) KVASIR_INLINE_LAMBDA {
-          Isa::Floats& to = part[p * kColumns + c];
-          const Isa::Floats number = Isa::ToFloats(whole[p * kColumns + c]);
-          to = s == 0 ? Isa::Mul(number, scale) : Isa::MulAdd(number, scale, to);
-        });
-        if constexpr (kRecipe.offsets) {
-          const Isa::Floats offset = readers[p].Offset(sub);
-          Unrolled<kColumns>([&](auto c) KVASIR_INLINE_LAMBDA {
-            Isa::Floats& to = part[p * kColumns + c];
-            to = Isa::MulAdd(offset, Isa::SplatInt(sums + (column + c) * x.stride / kRecipe.sub + sub), to);
-          });
-        }
-      });
+      ScaleSubBlock<kKind, kPanels, kColumns>(readers, columns, sub, s == 0, whole, part);
     }
     Unrolled<kColumns>([&](auto c) KVASIR_INLINE_LAMBDA {
-      const Isa::Floats scale = Isa::Splat(x.scales + (column + c) * x.stride / kRecipe.block + block);
+      const Isa::Floats scale = Isa::Splat(columns.scales[c] + block);
       Unrolled<kPanels>([&](auto p) KVASIR_INLINE_LAMBDA {
         Isa::Floats& to = total[p * kColumns + c];
         to = Isa::MulAdd(part[p * kColumns + c], scale, to);

@@ -38,15 +38,6 @@ struct Isa {
   static constexpr std::size_t kColumnsAtOnce = 4;
   static constexpr std::size_t kPanelsOfOneColumn = 2;
 
-  template <class Each>
-  KVASIR_INLINE static Bytes Both(const Each& each) {
-    return {{each(0), each(1)}};
-  }
-  template <class Each>
-  KVASIR_INLINE static Floats BothFloats(const Each& each) {
-    return {{each(0), each(1)}};
-  }
-
   KVASIR_INLINE static Bytes Load(const std::uint8_t* from) {
     const auto* at = reinterpret_cast<const __m256i*>(from);
     return {{_mm256_load_si256(at), _mm256_load_si256(at + 1)}};
@@ -65,10 +56,6 @@ struct Isa {
     if constexpr (kLeft < 0)
       return {{_mm256_srli_epi32(value.part[0], -kLeft), _mm256_srli_epi32(value.part[1], -kLeft)}};
     return value;
-  }
-  template <int kRight>
-  KVASIR_INLINE static Bytes ShiftRight(Bytes value) {
-    return Shift<-kRight>(value);
   }
   KVASIR_INLINE static Bytes LookUp(const std::array<std::uint8_t, 16>& table, Bytes codes) {
     const __m256i all =

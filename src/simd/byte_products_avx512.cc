@@ -46,10 +46,6 @@ struct Isa {
     if constexpr (kLeft < 0) return _mm512_srli_epi32(value, -kLeft);
     return value;
   }
-  template <int kRight>
-  KVASIR_INLINE static Bytes ShiftRight(Bytes value) {
-    return Shift<-kRight>(value);
-  }
   KVASIR_INLINE static Bytes LookUp(const std::array<std::uint8_t, 16>& table, Bytes codes) {
     const __m128i one = _mm_loadu_si128(reinterpret_cast<const __m128i*>(table.data()));
     return _mm512_shuffle_epi8(_mm512_broadcast_i32x4(one), codes);
