@@ -7,15 +7,18 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
+#include "kvasir/archive.h"
 #include "kvasir/generate.h"
 #include "kvasir/generation.h"
 #include "kvasir/model.h"
@@ -29,6 +32,8 @@ namespace api {
 class Core;
 struct Inside;
 }  // namespace api
+
+class ArchiveStore;
 
 struct ConversationOptions {
   int priority = 0;        // higher goes first
@@ -183,6 +188,30 @@ class Conversation {
 
   [[nodiscard]] Status set_priority(int priority);
   [[nodiscard]] Status set_pinned(bool pinned);
+
+  // Writes an archive of the conversation as it is committed now, with what is queued: to a file, which is
+  // replaced once all is there and not before, to a function, to memory, or to a store under a name. Others
+  // go on meanwhile, and so may this one. It never writes a part of a step. kInvalidArgument for a
+  // compression or name that cannot be; kNoSpace where what is promised to it counts on cells that would be
+  // kept meanwhile; kCancelled where options.progress says so; kNotFound and kIo for a path or store;
+  // whatever the function answers; kWrongState after close(); kOutOfMemory.
+  Result<ArchiveReport> save(const std::string& path, const SaveOptions& options = {}) const;
+  Result<ArchiveReport> save(const WriteBytes& write, const SaveOptions& options = {}) const;
+  Result<ArchiveReport> save(ArchiveStore& store, const std::string& name,
+                             const SaveOptions& options = {}) const;
+  [[nodiscard]] Result<std::vector<std::byte>> save_bytes(const SaveOptions& options = {}) const;
+
+  // Makes this the one conversation of an archive: history, queue, logits, draws and settings, in any cache
+  // of this model that has room beside what this one holds. What it was is cancelled and gone, once all has
+  // been read and agrees with its checksums; until then, and on error, nothing has changed. kNotFound and kIo
+  // for a path or store; kCorrupt for what is no archive, or damaged; kUnsupported names what differs: the
+  // model, the vocabulary, the rotary table, the type of the cache, the numerics or the version; kNoSpace
+  // where it is longer than it may get here or the cache has no room, with the numbers; kInvalidArgument for
+  // an archive of several; kBusy as above; kCancelled; kWrongState after close(); kOutOfMemory.
+  Result<ArchiveReport> load(const std::string& path, const LoadOptions& options = {});
+  Result<ArchiveReport> load(const ReadBytes& read, const LoadOptions& options = {});
+  Result<ArchiveReport> load(ArchiveStore& store, const std::string& name, const LoadOptions& options = {});
+  Result<ArchiveReport> load(std::span<const std::byte> bytes, const LoadOptions& options = {});
 
   // Takes back everything queued, ends generate(), and takes the conversation out of an open step. What was
   // committed stays. kWrongState after close().

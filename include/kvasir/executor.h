@@ -12,11 +12,17 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
+#include <string>
+#include <vector>
 
+#include "kvasir/archive.h"
+#include "kvasir/archive_store.h"
 #include "kvasir/conversation.h"
 #include "kvasir/model.h"
 #include "kvasir/report.h"
@@ -70,6 +76,16 @@ struct Budget {
   std::function<Verdict(const JobView&)> between_jobs = nullptr;
 };
 
+// A conversation that came out of an archive, with the id it had where it was saved.
+struct LoadedConversation {
+  ConversationId saved_as{};
+  Conversation conversation;
+};
+struct Loaded {
+  ArchiveReport report;
+  std::vector<LoadedConversation> conversations;  // in the order in which they were saved
+};
+
 // Move-only; what it was moved away from answers kWrongState. Any thread may call anything. Conversations may
 // outlive it: they then answer kWrongState. What a callback throws is swallowed (between_jobs then cancels
 // its step); they may call anything that does not wait, and close or destroy this and every conversation.
@@ -114,6 +130,21 @@ class Executor {
   // kBusy while a thread steps; kOutOfMemory, with what has moved moved.
   Result<std::uint64_t> compact(std::uint64_t budget = UINT64_MAX);
 
+  // As Conversation::save(), of every conversation at one moment; what they share is written once.
+  Result<ArchiveReport> save(const std::string& path, const SaveOptions& options = {}) const;
+  Result<ArchiveReport> save(const WriteBytes& write, const SaveOptions& options = {}) const;
+  Result<ArchiveReport> save(ArchiveStore& store, const std::string& name,
+                             const SaveOptions& options = {}) const;
+  [[nodiscard]] Result<std::vector<std::byte>> save_bytes(const SaveOptions& options = {}) const;
+
+  // All conversations of an archive as new ones, or none of them; what they shared they share again. Errors
+  // as Conversation::load().
+  [[nodiscard]] Result<Loaded> load(const std::string& path, const LoadOptions& options = {});
+  [[nodiscard]] Result<Loaded> load(const ReadBytes& read, const LoadOptions& options = {});
+  [[nodiscard]] Result<Loaded> load(ArchiveStore& store, const std::string& name,
+                                    const LoadOptions& options = {});
+  [[nodiscard]] Result<Loaded> load(std::span<const std::byte> bytes, const LoadOptions& options = {});
+
   // Ends everything, as the destructor does. Calls from callbacks of this executor are legal.
   void close() noexcept;
 
@@ -121,6 +152,8 @@ class Executor {
   friend struct api::Inside;
   explicit Executor(std::shared_ptr<api::Core> core) noexcept;
   [[nodiscard]] Result<std::shared_ptr<api::Core>> core() const;
+  template <class Open>
+  [[nodiscard]] Result<Loaded> load_all(const Open& open, const LoadOptions& options);
   std::shared_ptr<api::Core> core_;
 };
 

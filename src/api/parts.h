@@ -8,8 +8,10 @@
 #include <type_traits>
 #include <utility>
 
+#include "archive/store.h"
 #include "engine/executor.h"
 #include "engine/generation.h"
+#include "kvasir/archive_store.h"
 #include "kvasir/conversation.h"
 #include "kvasir/executor.h"
 #include "kvasir/generation.h"
@@ -39,11 +41,13 @@ class Core {
   const std::shared_ptr<engine::Executor> executor;
 };
 
-// For tests that ask the engine beneath whether a call has changed anything.
+// What is behind handles: for calls across them, and for tests that ask whether a call has changed anything.
 struct Inside {
   [[nodiscard]] static const std::shared_ptr<Core>& core(const Executor& executor) noexcept {
     return executor.core_;
   }
+  // kWrongState for one that was moved away.
+  [[nodiscard]] static Result<archive::Store*> store(const ArchiveStore& store);
 };
 
 // A conversation for as long as a call on it lasts: a callback may destroy the handle meanwhile.
@@ -87,6 +91,16 @@ struct Conversation::Handle {
   [[nodiscard]] static std::optional<api::Used> find(const std::unique_ptr<Handle>& handle) noexcept;
   [[nodiscard]] static Result<api::Used> use(const std::unique_ptr<Handle>& handle);
 
+  // A handle that names nothing yet, with all memory that it will need; and what it is once named. Throws
+  // std::bad_alloc.
+  struct Unnamed {
+    explicit Unnamed(const std::shared_ptr<api::Core>& core)
+        : handle(std::make_unique<Handle>(core)), node(std::make_unique<engine::PostedClose>()) {}
+    [[nodiscard]] Conversation named(ConversationId id) && noexcept;
+    std::unique_ptr<Handle> handle;
+    std::unique_ptr<engine::PostedClose> node;
+  };
+
   // A conversation that `open` makes in the engine.
   template <class Open>
   [[nodiscard]] static Result<Conversation> make(const std::shared_ptr<api::Core>& core, const Open& open);
@@ -99,12 +113,15 @@ struct Conversation::Handle {
 // All memory is taken before the engine changes. Throws std::bad_alloc.
 template <class Open>
 Result<Conversation> Conversation::Handle::make(const std::shared_ptr<api::Core>& core, const Open& open) {
-  auto node = std::make_unique<engine::PostedClose>();
-  auto handle = std::make_unique<Handle>(core);
+  Unnamed unnamed(core);
   const Result<ConversationId> id = api::in_public_words(core->executor->change(open));
   if (!id) return fail(id.error());
-  handle->id = *id;
-  node->id = *id;
+  return std::move(unnamed).named(*id);
+}
+
+inline Conversation Conversation::Handle::Unnamed::named(ConversationId its_id) && noexcept {
+  handle->id = its_id;
+  node->id = its_id;
   handle->node = node.release();
   return Conversation(std::move(handle));
 }

@@ -18,6 +18,12 @@ void Engine::for_layers(std::uint32_t group, const Job& job) {
   for (std::uint32_t layer = 0; layer < layers.size(); ++layer) job(layers[layer], layer);
 }
 
+std::uint64_t Engine::cell_bytes(std::size_t group) const noexcept {
+  std::uint64_t bytes = 0;
+  for (const kv::LayerGeometry& layer : model_->network().groups[group].layers) bytes += arena_.cell_bytes(layer);
+  return bytes;
+}
+
 kv::FrameCell Engine::place(std::uint32_t group, pages::CellAt at, std::uint32_t layer) const {
   return {store_->frame(group, at.page, layer), at.cell};
 }

@@ -80,7 +80,12 @@ struct Queue {
 };
 
 struct Conversation {
-  enum class Life : std::uint8_t { kFree, kOpen, kClosing };
+  enum class Life : std::uint8_t {
+    kFree,
+    kOpen,
+    kClosing,  // when the open step ends
+    kLoading,  // a load keeps its slot
+  };
 
   Life life = Life::kFree;
   std::uint32_t generation = 0;  // of its slot: part of its id

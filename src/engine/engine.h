@@ -299,6 +299,8 @@ class Engine {
   [[nodiscard]] Result<std::uint64_t> digest() const;
 
  private:
+  friend class LoadJob;
+  friend class SaveJob;
   struct OpenStep;
 
   Engine(std::shared_ptr<const model::Model> model, parallel::ThreadPool& pool, const EngineOptions& options,
@@ -362,6 +364,7 @@ class Engine {
   // Bytes (cell_jobs.cc).
   template <class Job>
   void for_layers(std::uint32_t group, const Job& job);
+  [[nodiscard]] std::uint64_t cell_bytes(std::size_t group) const noexcept;  // of one cell in all layers
   [[nodiscard]] kv::FrameCell place(std::uint32_t group, pages::CellAt at, std::uint32_t layer) const;
   void append_run(std::size_t group, const pages::Run& run, std::vector<std::byte>& out) const;
   void copy(std::uint32_t group, std::span<const pages::CopyCells> jobs);

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -23,13 +24,24 @@
 #include <utility>
 #include <vector>
 
+#include "archive/stream.h"
 #include "base/clock.h"
 #include "engine/engine.h"
 #include "engine/generation.h"
+#include "engine/saved.h"
+#include "kvasir/archive.h"
 #include "kvasir/report.h"
 #include "kvasir/result.h"
 
+namespace kvasir::archive {
+class Reader;
+class Writer;
+}  // namespace kvasir::archive
+
 namespace kvasir::engine {
+
+class LoadJob;
+class SaveJob;
 
 struct StepBudget {
   std::optional<std::int64_t> time_ns;
@@ -63,6 +75,15 @@ using ReadyCallback = std::function<void(const Status&)>;
 struct PostedClose {
   ConversationId id{};
   PostedClose* next = nullptr;
+};
+
+// Where the conversations of an archive go.
+struct LoadTarget {
+  std::optional<ConversationId> into;  // its one conversation takes the place of this one; else all are new
+  // Called with what will be there once nothing else can fail; with no lock held.
+  std::function<Status(std::span<const SavedConversation>)> prepare;
+  // Called with the new ones' ids, in the same order, under the lock: must neither fail nor call anything.
+  std::function<void(std::span<const ConversationId>)> loaded;
 };
 
 // Any thread. Kept alive by its handles and by its worker.
@@ -132,6 +153,18 @@ class Executor : public std::enable_shared_from_this<Executor> {
   [[nodiscard]] Metrics metrics() const;
   void close() noexcept;
 
+  // Archives (executor_archives.cc). One conversation or all of them, as they are committed at the moment of
+  // the call. kNotFound; kInvalidArgument for a compression that is not there; kNoSpace where what is
+  // promised counts on cells that would be kept meanwhile; kCancelled; kWrongState once the executor is
+  // closed; kOutOfMemory; errors of the sink.
+  [[nodiscard]] Result<ArchiveReport> save(std::optional<ConversationId> only, archive::Sink& sink,
+                                           const SaveOptions& options);
+  // Nothing shows before all has been read and agrees with its checksums. kCorrupt; kUnsupported for another
+  // model, version, or kind of cache; kNoSpace; kInvalidArgument; kBusy for a target in an open step that no
+  // worker ends; kCancelled; kWrongState once the executor is closed; kOutOfMemory; errors of the source.
+  [[nodiscard]] Result<ArchiveReport> load(archive::Source& source, const LoadTarget& target,
+                                           const LoadOptions& options);
+
   [[nodiscard]] const EngineOptions& options() const noexcept { return engine_->options(); }
   [[nodiscard]] std::uint64_t capacity() const noexcept { return engine_->capacity(); }
 
@@ -192,6 +225,17 @@ class Executor : public std::enable_shared_from_this<Executor> {
   void call_due(Lock& held) noexcept;
   void work();
   [[nodiscard]] bool has_work() const noexcept;
+
+  template <class Job>
+  class Held;
+  template <class Copy>
+  auto copy_between_jobs(const Copy& copy) -> decltype(copy());
+  void pause_after(std::chrono::nanoseconds spent, double share);
+  [[nodiscard]] Status write_cells(SaveJob& job, archive::Writer& writer, const SaveOptions& options);
+  [[nodiscard]] Status begin_load(Held<LoadJob>& job, const Saved& saved, const LoadTarget& target,
+                                  bool recompute);
+  [[nodiscard]] Status read_cells(LoadJob& job, archive::Reader& reader, const LoadOptions& options);
+  [[nodiscard]] Status commit_load(Held<LoadJob>& job, const LoadTarget& target);
 
   std::shared_ptr<parallel::ThreadPool> pool_;
   ExecutorSettings settings_;

@@ -54,6 +54,10 @@ std::string_view element_name(CacheElement element) noexcept {
   return "?";
 }
 
+std::size_t row_bytes(CacheElement element, std::size_t dims) noexcept {
+  return HeadPart(HeadPart::Kind::kKeys, element, dims, pages::kCellsStep, 0).row_bytes();
+}
+
 HeadPart Arena::keys_of(const LayerGeometry& layer, std::uint32_t head) const noexcept {
   const std::size_t bytes = page_cells_ * simd::key_layout(types_.keys, layer.key_dims).bytes();
   return {HeadPart::Kind::kKeys, types_.keys, layer.key_dims, page_cells_, head * bytes};

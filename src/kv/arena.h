@@ -36,6 +36,9 @@ using simd::CacheElement;
 [[nodiscard]] Result<CacheElement> parse_element(std::string_view name);
 [[nodiscard]] std::string_view element_name(CacheElement element) noexcept;
 
+// Bytes of one head of an exported cell: `dims` numbers of this element, the padding of blocks included.
+[[nodiscard]] std::size_t row_bytes(CacheElement element, std::size_t dims) noexcept;
+
 // How keys and values are stored.
 struct CacheTypes {
   CacheElement keys = CacheElement::kF16;

@@ -20,7 +20,8 @@ Result<std::shared_ptr<const Model>> Model::load(const gguf::File& file, paralle
     KVASIR_ASSIGN(Hyperparameters sizes, Hyperparameters::read(file));
     Loader loader(file, pool, std::move(progress));
     KVASIR_ASSIGN(Network network, architecture->build(loader, sizes));
-    return std::shared_ptr<const Model>(new Model(std::move(sizes), std::move(network)));
+    KVASIR_ASSIGN(const Fingerprint fingerprint, fingerprint_of(file, sizes, network));
+    return std::shared_ptr<const Model>(new Model(std::move(sizes), std::move(network), fingerprint));
   } catch (const std::bad_alloc&) {
     // So short that the message itself takes no memory.
     return fail(Outcome::kOutOfMemory, "out of memory");

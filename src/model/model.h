@@ -6,6 +6,7 @@
 
 #include "gguf/gguf.h"
 #include "kvasir/result.h"
+#include "model/fingerprint.h"
 #include "model/hyperparameters.h"
 #include "model/layers.h"
 #include "model/loader.h"
@@ -24,11 +25,14 @@ class Model {
 
   [[nodiscard]] const Hyperparameters& sizes() const noexcept { return sizes_; }
   [[nodiscard]] const Network& network() const noexcept { return network_; }
+  [[nodiscard]] const Fingerprint& fingerprint() const noexcept { return fingerprint_; }
 
  private:
-  Model(Hyperparameters sizes, Network network) : sizes_(std::move(sizes)), network_(std::move(network)) {}
+  Model(Hyperparameters sizes, Network network, const Fingerprint& fingerprint)
+      : sizes_(std::move(sizes)), network_(std::move(network)), fingerprint_(fingerprint) {}
   Hyperparameters sizes_;
   Network network_;
+  Fingerprint fingerprint_;
 };
 
 }  // namespace kvasir::model

@@ -51,6 +51,12 @@ class RotaryTable {
 
   [[nodiscard]] std::size_t dims() const noexcept { return frequencies_.size() * 2; }
 
+  // All that the turns depend on: which dimensions turn together, the attention factor, and each pair's
+  // radians for a position.
+  [[nodiscard]] RopePairing pairing() const noexcept { return pairing_; }
+  [[nodiscard]] double magnitude() const noexcept { return magnitude_; }
+  [[nodiscard]] std::span<const double> frequencies() const noexcept { return frequencies_; }
+
   // Cosines and sines (times the attention factor) of every pair at `position`, dims() / 2 of each. Angles
   // are taken in double precision, so they are as exact at one million as at ten.
   void turn_at(double position, std::span<float> cosines, std::span<float> sines) const noexcept;

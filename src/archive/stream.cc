@@ -1,0 +1,160 @@
+#include "archive/stream.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/try.h"
+#include "base/within_memory.h"
+
+namespace kvasir::archive {
+namespace {
+
+std::unexpected<Error> ends_early(std::uint64_t wanted, std::uint64_t left) {
+  return fail(Outcome::kCorrupt,
+              "the archive ends where " + std::to_string(wanted) + " more bytes are wanted and " +
+                  std::to_string(left) + " are left",
+              {.wanted = wanted, .available = left});
+}
+
+class FileSink final : public Sink {
+ public:
+  explicit FileSink(std::unique_ptr<base::ReplacingFile> file) : file_(std::move(file)) {}
+  [[nodiscard]] Status write(std::span<const std::byte> bytes) override { return file_->write(bytes); }
+  [[nodiscard]] Status commit() override { return file_->commit(); }
+
+ private:
+  std::unique_ptr<base::ReplacingFile> file_;
+};
+
+class MemorySink final : public Sink {
+ public:
+  explicit MemorySink(std::vector<std::byte>& bytes) : bytes_(&bytes), before_(bytes.size()) {}
+  ~MemorySink() override {
+    if (!committed_) bytes_->resize(before_);
+  }
+  MemorySink(const MemorySink&) = delete;
+  MemorySink& operator=(const MemorySink&) = delete;
+
+  [[nodiscard]] Status write(std::span<const std::byte> bytes) override {
+    return base::within_memory([&]() -> Status {
+      bytes_->insert(bytes_->end(), bytes.begin(), bytes.end());
+      return {};
+    });
+  }
+  [[nodiscard]] Status commit() override {
+    committed_ = true;
+    return {};
+  }
+
+ private:
+  std::vector<std::byte>* bytes_;
+  std::size_t before_;
+  bool committed_ = false;
+};
+
+class CallbackSink final : public Sink {
+ public:
+  explicit CallbackSink(const WriteBytes& write) : write_(&write) {}
+  [[nodiscard]] Status write(std::span<const std::byte> bytes) override {
+    try {
+      return (*write_)(bytes);
+    } catch (...) {
+      return fail(Outcome::kIo, "the function that takes the archive has thrown");
+    }
+  }
+  [[nodiscard]] Status commit() override { return {}; }
+
+ private:
+  const WriteBytes* write_;
+};
+
+class FileSource final : public Source {
+ public:
+  explicit FileSource(std::unique_ptr<base::ReadFile> file) : file_(std::move(file)) {}
+  [[nodiscard]] std::optional<std::uint64_t> left() const noexcept override { return file_->size() - at_; }
+  [[nodiscard]] Status read(std::span<std::byte> into) override {
+    if (into.size() > file_->size() - at_) return ends_early(into.size(), file_->size() - at_);
+    KVASIR_TRY(file_->read_at(at_, into));
+    at_ += into.size();
+    return {};
+  }
+
+ private:
+  std::unique_ptr<base::ReadFile> file_;
+  std::uint64_t at_ = 0;
+};
+
+class MemorySource final : public Source {
+ public:
+  explicit MemorySource(std::span<const std::byte> bytes) : bytes_(bytes) {}
+  [[nodiscard]] std::optional<std::uint64_t> left() const noexcept override { return bytes_.size(); }
+  [[nodiscard]] Status read(std::span<std::byte> into) override {
+    if (into.size() > bytes_.size()) return ends_early(into.size(), bytes_.size());
+    std::ranges::copy(bytes_.first(into.size()), into.begin());
+    bytes_ = bytes_.subspan(into.size());
+    return {};
+  }
+
+ private:
+  std::span<const std::byte> bytes_;
+};
+
+class CallbackSource final : public Source {
+ public:
+  explicit CallbackSource(const ReadBytes& read) : read_(&read) {}
+  [[nodiscard]] std::optional<std::uint64_t> left() const noexcept override { return std::nullopt; }
+  [[nodiscard]] Status read(std::span<std::byte> into) override {
+    while (!into.empty()) {
+      KVASIR_ASSIGN(const std::size_t some, ask(into));
+      if (some > into.size()) {
+        return fail(Outcome::kIo,
+                    "the function that reads the archive answers " + std::to_string(some) + " bytes where " +
+                        std::to_string(into.size()) + " were asked for",
+                    {.wanted = some, .limit = into.size()});
+      }
+      if (some == 0) return ends_early(into.size(), 0);
+      into = into.subspan(some);
+    }
+    return {};
+  }
+
+ private:
+  [[nodiscard]] Result<std::size_t> ask(std::span<std::byte> into) {
+    try {
+      return (*read_)(into);
+    } catch (...) {
+      return fail(Outcome::kIo, "the function that reads the archive has thrown");
+    }
+  }
+
+  const ReadBytes* read_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Sink>> file_sink(base::FileSystem& files, const std::string& path) {
+  KVASIR_ASSIGN(auto file, files.replace(path));
+  return std::make_unique<FileSink>(std::move(file));
+}
+
+std::unique_ptr<Sink> memory_sink(std::vector<std::byte>& bytes) {
+  return std::make_unique<MemorySink>(bytes);
+}
+
+std::unique_ptr<Sink> callback_sink(const WriteBytes& write) {
+  return std::make_unique<CallbackSink>(write);
+}
+
+std::unique_ptr<Source> file_source(std::unique_ptr<base::ReadFile> file) {
+  return std::make_unique<FileSource>(std::move(file));
+}
+
+std::unique_ptr<Source> memory_source(std::span<const std::byte> bytes) {
+  return std::make_unique<MemorySource>(bytes);
+}
+
+std::unique_ptr<Source> callback_source(const ReadBytes& read) {
+  return std::make_unique<CallbackSource>(read);
+}
+
+}  // namespace kvasir::archive

@@ -1,0 +1,265 @@
+// How an executor saves and loads: everything is read and written without its lock, cells are copied a little
+// at a time between two jobs, and a save holds what it reads as a fork would.
+
+#include <algorithm>
+#include <chrono>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "archive/reader.h"
+#include "archive/writer.h"
+#include "base/try.h"
+#include "base/within_memory.h"
+#include "engine/executor.h"
+#include "engine/load_job.h"
+#include "engine/save_job.h"
+#include "engine/saved.h"
+
+namespace kvasir::engine {
+namespace {
+
+using Nanoseconds = std::chrono::nanoseconds;
+using SteadyClock = std::chrono::steady_clock;
+
+// The most that a pause is cut into, so that whoever closes the executor does not wait for long.
+constexpr Nanoseconds kPauseMost = std::chrono::milliseconds(5);
+constexpr double kLeastShare = 1e-3;
+
+constexpr std::uint64_t kOriginBytesMax = std::uint64_t{16} << 20;
+constexpr std::uint64_t kContentsBytesMax = std::uint64_t{1} << 40;
+
+// Asks the user whether to go on.
+Status report(const std::function<bool(const ArchiveProgress&)>& progress, std::uint64_t done,
+              std::uint64_t total) {
+  if (!progress) return {};
+  bool goes_on = false;  // also where it throws
+  call_safely([&] { goes_on = progress({done, total}); });
+  if (goes_on) return {};
+  return fail(Outcome::kCancelled, "the progress function has ended it");
+}
+
+void describe(const Saved& saved, ArchiveReport& about) {
+  about.conversations = saved.conversations.size();
+  for (const SavedConversation& one : saved.conversations) about.tokens += one.tokens.size();
+  for (const auto& stretches : saved.layout.cells) {
+    for (const pages::CellStretch& stretch : stretches) about.cells += stretch.count;
+  }
+}
+
+Status write_small_sections(const Saved& saved, archive::Writer& writer) {
+  std::vector<std::byte> bytes;
+  append_origin(saved.origin, bytes);
+  KVASIR_TRY(writer.contents(kOriginSection, bytes));
+  bytes.clear();
+  append_conversations(saved.conversations, bytes);
+  KVASIR_TRY(writer.contents(kConversationsSection, bytes));
+  for (const std::shared_ptr<const Row>& row : saved.rows)
+    KVASIR_TRY(writer.contents(kRowsSection, std::as_bytes(std::span(*row))));
+  bytes.clear();
+  pages::append_layout(saved.layout, bytes);
+  return writer.contents(kLayoutSection, bytes);
+}
+
+Result<Saved> read_small_sections(archive::Reader& reader) {
+  Saved saved;
+  KVASIR_ASSIGN(std::vector<std::byte> bytes, reader.contents(kOriginSection, kOriginBytesMax));
+  KVASIR_ASSIGN(saved.origin, parse_origin(bytes));
+  KVASIR_ASSIGN(bytes, reader.contents(kConversationsSection, kContentsBytesMax));
+  KVASIR_ASSIGN(saved.conversations, parse_conversations(bytes));
+  KVASIR_ASSIGN(bytes, reader.contents(kRowsSection, kContentsBytesMax));
+  KVASIR_ASSIGN(saved.rows, parse_rows(bytes, saved.origin.vocabulary));
+  KVASIR_ASSIGN(bytes, reader.contents(kLayoutSection, kContentsBytesMax));
+  KVASIR_ASSIGN(saved.layout, pages::parse_layout(bytes));
+  KVASIR_TRY(check_saved(saved));
+  return saved;
+}
+
+}  // namespace
+
+// A job of the engine that ends under the executor's lock.
+template <class Job>
+class Executor::Held {
+ public:
+  explicit Held(Executor& executor) : executor_(&executor) {}
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+  ~Held() { reset(); }
+
+  void reset() noexcept {
+    if (job_ == nullptr) return;
+    const Lock held = executor_->lock();
+    job_.reset();
+    executor_->changed();
+  }
+  void set(std::unique_ptr<Job> job) noexcept { job_ = std::move(job); }
+  [[nodiscard]] Job* operator->() const noexcept { return job_.get(); }
+  [[nodiscard]] Job& operator*() const noexcept { return *job_; }
+
+ private:
+  Executor* executor_;
+  std::unique_ptr<Job> job_;
+};
+
+// Copies cells with everyone kept out and no job running; kWrongState once the executor is closed.
+template <class Copy>
+auto Executor::copy_between_jobs(const Copy& copy) -> decltype(copy()) {
+  const Lock held = lock();
+  if (Status open = check_open(); !open) return fail(std::move(open).error());
+  copying_.fetch_add(1);
+  const std::lock_guard bytes(bytes_);
+  copying_.fetch_sub(1);
+  return copy();
+}
+
+// Leaves the others the rest of the time, where somebody else computes.
+void Executor::pause_after(Nanoseconds spent, double share) {
+  if (!(share < 1)) return;
+  const double part = std::max(share, kLeastShare);
+  auto left = std::chrono::duration_cast<Nanoseconds>(spent * ((1 - part) / part));
+  Lock held = lock();
+  while (left.count() > 0 && stepping_ && !steps_here() && !closed_) {
+    const auto start = SteadyClock::now();
+    change_.wait_for(held, std::min(left, kPauseMost));
+    left -= SteadyClock::now() - start;
+  }
+}
+
+Result<ArchiveReport> Executor::save(std::optional<ConversationId> only, archive::Sink& sink,
+                                     const SaveOptions& options) {
+  return base::within_memory([&]() -> Result<ArchiveReport> {
+    KVASIR_ASSIGN(archive::Writer writer, archive::Writer::begin(sink, options.compression));
+    Held<SaveJob> job(*this);
+    {
+      const Lock held = lock();
+      KVASIR_TRY(check_open());
+      std::vector<ConversationId> ids;
+      if (only) ids.push_back(*only);
+      const std::span<const Conversation> all = engine_->conversations();
+      for (std::size_t index = 0; index < all.size() && !only; ++index) {
+        if (all[index].open()) ids.push_back(Engine::id_of(all[index], index));
+      }
+      KVASIR_ASSIGN(std::unique_ptr<SaveJob> begun, SaveJob::begin(*engine_, ids));
+      job.set(std::move(begun));
+    }
+    ArchiveReport about;
+    describe(job->saved(), about);
+    about.cell_bytes = job->bytes_total();
+    KVASIR_TRY(write_small_sections(job->saved(), writer));
+    KVASIR_TRY(write_cells(*job, writer, options));
+    job.reset();
+    KVASIR_TRY(writer.end());
+    about.bytes = writer.bytes();
+    return about;
+  });
+}
+
+Status Executor::write_cells(SaveJob& job, archive::Writer& writer, const SaveOptions& options) {
+  while (true) {
+    KVASIR_TRY(report(options.progress, job.bytes_done(), job.bytes_total()));
+    auto start = SteadyClock::now();
+    SaveJob::State state = SaveJob::State::kGoesOn;
+    while (state == SaveJob::State::kGoesOn) {
+      KVASIR_ASSIGN(state, copy_between_jobs([&] { return job.advance(); }));
+      if (state == SaveJob::State::kSection) KVASIR_TRY(writer.section(kCellsSection, job.content()));
+      pause_after(SteadyClock::now() - start, options.background);
+      start = SteadyClock::now();
+    }
+    if (state == SaveJob::State::kEnd) return {};
+  }
+}
+
+Result<ArchiveReport> Executor::load(archive::Source& source, const LoadTarget& target,
+                                     const LoadOptions& options) {
+  return base::within_memory([&]() -> Result<ArchiveReport> {
+    KVASIR_ASSIGN(archive::Reader reader, archive::Reader::begin(source));
+    KVASIR_ASSIGN(const Saved saved, read_small_sections(reader));
+    ArchiveReport about;
+    describe(saved, about);
+    const Origin mine = origin_of(engine_->model(), engine_->options().types);
+    KVASIR_TRY(check_model(saved.origin, mine));
+    if (target.into && saved.conversations.size() != 1) {
+      return fail(Outcome::kInvalidArgument,
+                  "the archive holds " + std::to_string(saved.conversations.size()) +
+                      " conversations; one is wanted here, an executor loads them all",
+                  {.wanted = 1, .available = saved.conversations.size()});
+    }
+    Status usable = check_cache(saved.origin, mine);
+    Held<LoadJob> job(*this);
+    if (usable) {
+      KVASIR_TRY(begin_load(job, saved, target, false));
+      about.cell_bytes = job->bytes_total();
+      usable = read_cells(*job, reader, options);
+      if (!usable) job.reset();
+      const bool damaged = !usable && usable.error().code() == Outcome::kCorrupt;
+      if (!usable && !(damaged && options.recompute)) return fail(std::move(usable).error());
+    }
+    if (!usable) {
+      if (!options.recompute) return fail(std::move(usable).error());
+      about.tokens_recomputed = about.tokens;
+      about.cell_bytes = 0;
+      KVASIR_TRY(begin_load(job, saved, target, true));
+    }
+    about.bytes = reader.bytes();
+    if (target.prepare) KVASIR_TRY(target.prepare(saved.conversations));
+    KVASIR_TRY(commit_load(job, target));
+    return about;
+  });
+}
+
+Status Executor::begin_load(Held<LoadJob>& job, const Saved& saved, const LoadTarget& target,
+                            bool recompute) {
+  const Lock held = lock();
+  KVASIR_TRY(check_open());
+  if (target.into) KVASIR_TRY(engine_->look(*target.into));
+  KVASIR_ASSIGN(std::unique_ptr<LoadJob> begun, LoadJob::begin(*engine_, saved, recompute));
+  job.set(std::move(begun));
+  return {};
+}
+
+Status Executor::read_cells(LoadJob& job, archive::Reader& reader, const LoadOptions& options) {
+  while (true) {
+    KVASIR_TRY(report(options.progress, job.bytes_done(), job.bytes_total()));
+    KVASIR_ASSIGN(const archive::Kind coming, reader.next());
+    if (coming != kCellsSection) break;
+    auto start = SteadyClock::now();
+    KVASIR_ASSIGN(const std::span<const std::byte> content, reader.take());
+    {
+      const Lock held = lock();
+      KVASIR_TRY(job.open_section(content));
+    }
+    bool goes_on = true;
+    while (goes_on) {
+      KVASIR_ASSIGN(goes_on, copy_between_jobs([&]() -> Result<bool> { return job.fill(); }));
+      pause_after(SteadyClock::now() - start, options.background);
+      start = SteadyClock::now();
+    }
+  }
+  KVASIR_TRY(job.check_complete());
+  return reader.end();
+}
+
+// A conversation that is loaded into is cancelled and leaves the step that it is in.
+Status Executor::commit_load(Held<LoadJob>& job, const LoadTarget& target) {
+  Lock held = lock();
+  KVASIR_TRY(check_open());
+  if (!target.into) {
+    const std::span<const ConversationId> ids = job->commit();
+    if (target.loaded) target.loaded(ids);
+  } else {
+    KVASIR_ASSIGN(const Conversation* const conversation, std::as_const(*engine_).look(*target.into));
+    if (conversation->in_step && (!worker_runs_ || steps_here()))
+      return fail(Outcome::kBusy, "the conversation is part of an open step; finish or abandon that first");
+    KVASIR_TRY(cancel_held(*target.into));
+    KVASIR_TRY(leave_step(held, *target.into));
+    job->commit_into(*target.into);
+  }
+  changed();
+  collect_due();
+  call_due(held);
+  held.unlock();
+  job.reset();
+  return {};
+}
+
+}  // namespace kvasir::engine

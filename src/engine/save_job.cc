@@ -1,0 +1,123 @@
+#include "engine/save_job.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/checked.h"
+#include "base/try.h"
+#include "base/within_memory.h"
+
+namespace kvasir::engine {
+namespace {
+
+// Gives each row a number, the same row one number.
+class RowNumbers {
+ public:
+  explicit RowNumbers(std::vector<std::shared_ptr<const Row>>& rows) : rows_(&rows) {}
+  [[nodiscard]] std::uint64_t number(const std::shared_ptr<const Row>& row) {
+    const auto [known, is_new] = numbers_.try_emplace(row.get(), rows_->size());
+    if (is_new) rows_->push_back(row);
+    return known->second;
+  }
+
+ private:
+  std::vector<std::shared_ptr<const Row>>* rows_;
+  std::unordered_map<const Row*, std::uint64_t> numbers_;
+};
+
+SavedConversation saved_of(const Conversation& conversation, ConversationId id, RowNumbers& rows) {
+  SavedConversation saved;
+  saved.id = id;
+  saved.settings = conversation.settings;
+  saved.accepted = conversation.accepted;
+  saved.forks = conversation.forks;
+  saved.arrival = conversation.arrival;
+  saved.drawn_queued = conversation.drawn_queued;
+  saved.tokens = conversation.tokens;
+  saved.queue = conversation.queue;
+  if (conversation.last_logits != nullptr) saved.last_row = rows.number(conversation.last_logits);
+  for (const KeptRow& kept : conversation.kept) saved.kept.push_back({kept.ordinal, rows.number(kept.row)});
+  return saved;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<SaveJob>> SaveJob::begin(Engine& engine, std::span<const ConversationId> ids) {
+  return base::within_memory([&]() -> Result<std::unique_ptr<SaveJob>> {
+    std::vector<pages::TableId> tables;
+    Saved saved;
+    RowNumbers rows(saved.rows);
+    for (const ConversationId id : ids) {
+      KVASIR_ASSIGN(const Conversation* const conversation, std::as_const(engine).look(id));
+      tables.push_back(conversation->table);
+      saved.conversations.push_back(saved_of(*conversation, id, rows));
+    }
+    saved.origin = origin_of(engine.model(), engine.options().types);
+    KVASIR_ASSIGN(auto snapshot, engine.store_->snapshot(tables));
+    saved.layout = snapshot->layout();
+    std::unique_ptr<SaveJob> job(new SaveJob(engine, std::move(snapshot)));
+    job->saved_ = std::move(saved);
+    for (std::size_t group = 0; group < job->saved_.origin.groups.size(); ++group)
+      job->total_ += job->snapshot_->cells(group).cells() * engine.cell_bytes(group);
+    return job;
+  });
+}
+
+// As many cells as make about a piece.
+void SaveJob::begin_section() {
+  const std::uint64_t bytes = std::max<std::uint64_t>(1, engine_->cell_bytes(group_));
+  const std::uint64_t left = snapshot_->cells(group_).cells() - first_;
+  count_ = std::min<std::uint64_t>(left, std::max<std::uint64_t>(1, archive::kPieceBytes / bytes));
+  content_.clear();
+  base::ByteWriter out(content_);
+  out.number(static_cast<std::uint32_t>(group_));
+  out.number(static_cast<std::uint32_t>(count_));
+  out.number(first_);
+  at_ = content_.size();
+  content_.resize(at_ + count_ * bytes);
+  layer_ = 0;
+  cell_ = 0;
+}
+
+void SaveJob::copy_slice() {
+  const kv::LayerGeometry& layer = saved_.origin.groups[group_].layers[layer_];
+  const std::uint64_t bytes = engine_->arena_.cell_bytes(layer);
+  const std::uint64_t most = std::max<std::uint64_t>(1, kSliceBytes / std::max<std::uint64_t>(1, bytes));
+  const std::uint64_t end = std::min(count_, cell_ + most);
+  while (cell_ < end) {
+    const pages::Run& run = snapshot_->cells(group_).at(first_ + cell_);
+    const std::uint64_t skipped = first_ + cell_ - run.ordinal;
+    const auto some = static_cast<std::uint32_t>(std::min(run.count - skipped, end - cell_));
+    const pages::CellAt from{run.page, run.cell + static_cast<std::uint32_t>(skipped)};
+    engine_->arena_.export_cells(layer, engine_->place(static_cast<std::uint32_t>(group_), from, layer_),
+                                 some, std::span(content_).subspan(at_, some * bytes));
+    at_ += some * bytes;
+    done_ += some * bytes;
+    engine_->bytes_moved_ += some * bytes;
+    cell_ += some;
+  }
+}
+
+Result<SaveJob::State> SaveJob::advance() {
+  return base::within_memory([&]() -> Result<State> {
+    if (count_ == 0) {
+      while (group_ < saved_.origin.groups.size() && first_ == snapshot_->cells(group_).cells()) {
+        ++group_;
+        first_ = 0;
+      }
+      if (group_ == saved_.origin.groups.size()) return State::kEnd;
+      begin_section();
+    }
+    copy_slice();
+    if (cell_ < count_) return State::kGoesOn;
+    cell_ = 0;
+    if (++layer_ < saved_.origin.groups[group_].layers.size()) return State::kGoesOn;
+    first_ += count_;
+    count_ = 0;
+    return State::kSection;
+  });
+}
+
+}  // namespace kvasir::engine

@@ -1,0 +1,63 @@
+// A save on its way: conversations as they were when it began, whose cells are read piece by piece while the
+// engine goes on.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/engine.h"
+#include "engine/saved.h"
+#include "kvasir/result.h"
+#include "pages/snapshot.h"
+
+namespace kvasir::engine {
+
+// Made, advanced and ended under the lock of its engine, which it must not outlive; saved() may be read
+// without.
+class SaveJob {
+ public:
+  // kNotFound; kNoSpace where what is promised counts on cells that would be kept meanwhile; kOutOfMemory.
+  [[nodiscard]] static Result<std::unique_ptr<SaveJob>> begin(Engine& engine,
+                                                              std::span<const ConversationId> ids);
+
+  [[nodiscard]] const Saved& saved() const noexcept { return saved_; }
+
+  // Copies a few more cells of at most about kSliceBytes into content(). Must not run beside a job.
+  enum class State : std::uint8_t {
+    kGoesOn,   // there is more to be copied into this section
+    kSection,  // content() is what a section holds; it is gone with the next call
+    kEnd,      // there is nothing left
+  };
+  [[nodiscard]] Result<State> advance();
+  [[nodiscard]] std::span<const std::byte> content() const noexcept { return content_; }
+
+  [[nodiscard]] std::uint64_t bytes_done() const noexcept { return done_; }
+  [[nodiscard]] std::uint64_t bytes_total() const noexcept { return total_; }
+
+  static constexpr std::uint64_t kSliceBytes = 65'536;
+
+ private:
+  SaveJob(Engine& engine, std::unique_ptr<pages::Snapshot> snapshot) noexcept
+      : engine_(&engine), snapshot_(std::move(snapshot)) {}
+  void begin_section();
+  void copy_slice();
+
+  Engine* engine_;
+  std::unique_ptr<pages::Snapshot> snapshot_;
+  Saved saved_;
+  std::vector<std::byte> content_;
+  std::uint64_t done_ = 0;
+  std::uint64_t total_ = 0;
+  // The section: cells [first_, first_ + count_) of a group, of which those before cell_ of layer_ are
+  // copied.
+  std::size_t group_ = 0;
+  std::uint64_t first_ = 0;
+  std::uint64_t count_ = 0;
+  std::uint32_t layer_ = 0;
+  std::uint64_t cell_ = 0;
+  std::uint64_t at_ = 0;  // in content_
+};
+
+}  // namespace kvasir::engine

@@ -1,0 +1,119 @@
+#include "model/fingerprint.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/try.h"
+#include "simd/attention.h"
+#include "simd/products.h"
+
+namespace kvasir::model {
+namespace {
+
+// Raised whenever a change of the kernels changes a bit of any result.
+constexpr int kKernelRevision = 1;
+
+// Where the sampled blocks of so many bytes begin, and how long they are.
+template <class Visit>
+Status visit_samples(std::uint64_t bytes, const Visit& visit) {
+  if (bytes <= Fingerprint::kSampledBytes) {
+    for (std::uint64_t at = 0; at < bytes; at += Fingerprint::kSampleBytes)
+      KVASIR_TRY(visit(at, std::min(Fingerprint::kSampleBytes, bytes - at)));
+    return {};
+  }
+  const std::uint64_t last = bytes - Fingerprint::kSampleBytes;
+  for (std::uint64_t i = 0; i < Fingerprint::kSamples; ++i) {
+    // Without an overflow: a tensor's size times 63 may not fit.
+    const std::uint64_t at = last / (Fingerprint::kSamples - 1) * i +
+                             last % (Fingerprint::kSamples - 1) * i / (Fingerprint::kSamples - 1);
+    KVASIR_TRY(visit(at, Fingerprint::kSampleBytes));
+  }
+  return {};
+}
+
+std::uint64_t rotary_hash(const Network& network) {
+  std::vector<std::byte> bytes;
+  base::ByteWriter out(bytes);
+  out.number(std::uint64_t{network.rotary.size()});
+  for (const simd::RotaryTable& table : network.rotary) {
+    out.number(static_cast<std::uint8_t>(table.pairing()));
+    const double magnitude = table.magnitude();
+    out.bytes(std::as_bytes(std::span(&magnitude, 1)));
+    out.number(std::uint64_t{table.frequencies().size()});
+    out.bytes(std::as_bytes(table.frequencies()));
+  }
+  for (const Layer& layer : network.layers) out.number(layer.mixer.rotary);
+  return XXH3_64bits(bytes.data(), bytes.size());
+}
+
+std::uint64_t vocabulary_hash(const gguf::File& file) {
+  std::vector<std::byte> bytes;
+  base::ByteWriter out(bytes);
+  for (const char* const key : {"tokenizer.ggml.model", "tokenizer.ggml.pre"}) {
+    const gguf::Value* const value = file.find(key);
+    out.text(value != nullptr ? value->as_string().value_or("") : "");
+  }
+  const gguf::Value* const tokens = file.find("tokenizer.ggml.tokens");
+  const std::uint64_t count = tokens != nullptr ? tokens->size() : 0;
+  out.number(count);
+  for (std::uint64_t i = 0; i < count; ++i) out.text(tokens->string_at(i).value_or(""));
+  return XXH3_64bits(bytes.data(), bytes.size());
+}
+
+void append_sizes(const Hyperparameters& sizes, base::ByteWriter& out) {
+  out.text(sizes.architecture);
+  for (const std::uint32_t number :
+       {sizes.layers, sizes.embedding, sizes.vocabulary, sizes.heads, sizes.kv_heads, sizes.key_dims,
+        sizes.value_dims, sizes.feed_forward, sizes.experts, sizes.experts_used}) {
+    out.number(number);
+  }
+  const std::array<float, 2> numbers = {sizes.norm_epsilon, sizes.attention_scale};
+  out.floats(numbers);
+}
+
+// The tensors' names, types, shapes and data, hashed in order of names: one hash for each.
+Status append_tensors(const gguf::File& file, base::ByteWriter& out) {
+  std::vector<const gguf::Tensor*> tensors;
+  for (const gguf::Tensor& tensor : file.tensors()) tensors.push_back(&tensor);
+  std::ranges::sort(tensors, {},
+                    [](const gguf::Tensor* tensor) -> const std::string& { return tensor->name; });
+  std::vector<std::byte> block(Fingerprint::kSampleBytes);
+  for (const gguf::Tensor* const tensor : tensors) {
+    out.text(tensor->name);
+    out.number(static_cast<std::uint32_t>(tensor->type));
+    out.number(std::uint64_t{tensor->dims.size()});
+    for (const std::uint64_t dim : tensor->dims) out.number(dim);
+    const auto add_block = [&](std::uint64_t at, std::uint64_t size) -> Status {
+      const std::span<std::byte> some = std::span(block).first(size);
+      KVASIR_TRY(file.read(*tensor, at, some));
+      out.number(std::uint64_t{XXH3_64bits(some.data(), some.size())});
+      return {};
+    };
+    KVASIR_TRY(visit_samples(tensor->bytes, add_block));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Fingerprint> fingerprint_of(const gguf::File& file, const Hyperparameters& sizes,
+                                   const Network& network) {
+  std::vector<std::byte> bytes;
+  base::ByteWriter out(bytes);
+  append_sizes(sizes, out);
+  KVASIR_TRY(append_tensors(file, out));
+  const XXH128_hash_t weights = XXH3_128bits(bytes.data(), bytes.size());
+  return Fingerprint{.weights = {weights.low64, weights.high64},
+                     .rotary = rotary_hash(network),
+                     .vocabulary = vocabulary_hash(file)};
+}
+
+std::string numerics_id() {
+  return std::to_string(kKernelRevision) + " " + std::string(simd::instruction_set()) + " " +
+         std::to_string(simd::kTile);
+}
+
+}  // namespace kvasir::model
