@@ -46,12 +46,22 @@ Result<std::unique_ptr<archive::Source>> source_of(const ReadBytes& read) {
   return archive::callback_source(read);
 }
 
+// An answer of the engine in public words. That something is not there may be said of where bytes go and come
+// from, too: of the conversation only where that is closed.
+Result<ArchiveReport> in_words(const engine::Executor& executor, std::optional<ConversationId> id,
+                               Result<ArchiveReport> answer) {
+  const bool not_there = !answer && answer.error().code() == Outcome::kNotFound;
+  const bool open =
+      !id || executor.look([&](const engine::Engine& engine) { return engine.peek(*id) != nullptr; });
+  return not_there && open ? answer : in_public_words(std::move(answer));
+}
+
 // Every save and load: `open` answers the sink or source.
 template <class Open>
 Result<ArchiveReport> save_to(engine::Executor& executor, std::optional<ConversationId> only,
                               const Open& open, const SaveOptions& options) {
   KVASIR_ASSIGN(const std::unique_ptr<archive::Sink> sink, open());
-  return in_public_words(executor.save(only, *sink, options));
+  return in_words(executor, only, executor.save(only, *sink, options));
 }
 
 Result<std::vector<std::byte>> save_to_memory(engine::Executor& executor, std::optional<ConversationId> only,
@@ -65,7 +75,7 @@ Result<std::vector<std::byte>> save_to_memory(engine::Executor& executor, std::o
 template <class Open>
 Result<ArchiveReport> load_into(const Used& used, const Open& open, const LoadOptions& options) {
   KVASIR_ASSIGN(const std::unique_ptr<archive::Source> source, open());
-  return in_public_words(used.executor().load(*source, {.into = used.id}, options));
+  return in_words(used.executor(), used.id, used.executor().load(*source, {.into = used.id}, options));
 }
 
 }  // namespace
@@ -94,7 +104,8 @@ Result<Loaded> Executor::load_all(const Open& open, const LoadOptions& options) 
       for (std::size_t i = 0; i < ids.size(); ++i)
         loaded.conversations.push_back({saved_as[i], std::move(unnamed[i]).named(ids[i])});
     };
-    KVASIR_ASSIGN(loaded.report, in_public_words(core->executor->load(*source, target, options)));
+    KVASIR_ASSIGN(loaded.report,
+                  in_words(*core->executor, {}, core->executor->load(*source, target, options)));
     return loaded;
   });
 }

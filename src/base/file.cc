@@ -242,6 +242,14 @@ class SystemFiles final : public FileSystem {
 
 }  // namespace
 
+RemoveAtEnd::~RemoveAtEnd() {
+  try {
+    static_cast<void>(files_->remove(path_));
+  } catch (const std::bad_alloc&) {
+    return;  // it stays
+  }
+}
+
 FileSystem& system_files() {
   static SystemFiles files;
   return files;

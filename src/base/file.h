@@ -11,6 +11,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kvasir/result.h"
@@ -70,6 +71,19 @@ class FileSystem {
 
   // kNotFound or kIo.
   [[nodiscard]] virtual Status remove(const std::string& path) = 0;
+};
+
+// Removes a file that is no longer wanted, where it is still there, when its scope ends.
+class RemoveAtEnd {
+ public:
+  RemoveAtEnd(FileSystem& files, std::string path) : files_(&files), path_(std::move(path)) {}
+  RemoveAtEnd(const RemoveAtEnd&) = delete;
+  RemoveAtEnd& operator=(const RemoveAtEnd&) = delete;
+  ~RemoveAtEnd();
+
+ private:
+  FileSystem* files_;
+  std::string path_;
 };
 
 // The operating system's own files. Lives as long as the process. None of them takes the number of a standard

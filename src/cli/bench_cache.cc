@@ -4,10 +4,12 @@
 #include <cstring>
 #include <limits>
 
+#include "archive/stream.h"
 #include "base/buffer.h"
 #include "base/clock.h"
 #include "base/try.h"
 #include "cli/interrupt.h"
+#include "engine/archives.h"
 
 namespace kvasir::cli {
 namespace {
@@ -89,6 +91,7 @@ class CacheBench {
     for (const std::uint64_t many : {std::uint64_t{1}, kBenchStepConversations})
       KVASIR_TRY(measure_steps(many));
     KVASIR_TRY(measure_shifted_attention());
+    KVASIR_TRY(measure_archive());
     KVASIR_TRY(measure_close());
     for (const std::uint32_t cells : {12U, 1U}) KVASIR_TRY(measure_compaction(cells));
     return std::move(costs_);
@@ -237,6 +240,28 @@ class CacheBench {
     }
     costs_.shifts.push_back(cost);
     return engine_.close(shifted);
+  }
+
+  // To memory and back; the pool has no room for a second one beside it.
+  Status measure_archive() {
+    std::vector<std::byte> bytes;
+    const auto save = [&]() -> Status {
+      bytes.clear();
+      const auto sink = archive::memory_sink(bytes);
+      const auto saved = engine::save(engine_, {&main_, 1}, *sink, {});
+      return saved ? Status() : Status(fail(saved.error()));
+    };
+    KVASIR_TRY(measure("save", save, [] { return Status(); }));
+    KVASIR_TRY(engine_.close(main_));
+    const auto load = [&]() -> Status {
+      const auto source = archive::memory_source(bytes);
+      KVASIR_ASSIGN(const engine::LoadedIds loaded, engine::load(engine_, *source));
+      main_ = loaded.ids.front();
+      return {};
+    };
+    KVASIR_TRY(measure("load", load, [&] { return engine_.close(main_); }));
+    KVASIR_ASSIGN(main_, open_at_depth());
+    return {};
   }
 
   Status measure_close() {

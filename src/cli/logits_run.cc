@@ -6,10 +6,16 @@
 #include <array>
 #include <charconv>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
+#include "archive/stream.h"
+#include "base/clock.h"
+#include "base/file.h"
 #include "base/try.h"
 #include "cli/interrupt.h"
+#include "engine/archives.h"
 #include "pages/ticket.h"
 #include "sample/sampler.h"
 
@@ -23,7 +29,8 @@ using engine::StepReport;
 using engine::Verdict;
 using pages::EditOperation;
 
-constexpr std::size_t kRewound = 40;  // tokens computed and taken back
+constexpr std::size_t kRewound = 40;      // tokens computed and taken back
+constexpr std::uint32_t kOtherPage = 16;  // cells in a page of the pool that an archive is loaded into
 
 struct ViaName {
   std::string_view name;
@@ -35,7 +42,7 @@ constexpr std::array kViaNames = {
     ViaName{"abort", Via::Kind::kAbort, 0},     ViaName{"suspend", Via::Kind::kSuspend, 0},
     ViaName{"compact", Via::Kind::kCompact, 0}, ViaName{"prefix", Via::Kind::kPrefix, 0},
     ViaName{"swap", Via::Kind::kSwap, 2},       ViaName{"shift", Via::Kind::kShift, 2},
-    ViaName{"divide", Via::Kind::kDivide, 1},
+    ViaName{"divide", Via::Kind::kDivide, 1},   ViaName{"archive", Via::Kind::kArchive, 0},
 };
 
 // The numbers of "name:A:B" behind the name, or nothing where one is no number.
@@ -74,16 +81,16 @@ Result<Via> parse_via(const std::string& text) {
     return via;
   }
   return fail(Outcome::kInvalidArgument,
-              "--via takes fork, rewind, abort, suspend, compact, prefix, swap:A:B, shift:KEEP:COUNT or "
-              "divide:D, not '" +
+              "--via takes fork, rewind, abort, suspend, compact, prefix, archive, swap:A:B, "
+              "shift:KEEP:COUNT or divide:D, not '" +
                   text + "'");
 }
 
 Status LogitsRun::open(const Via& via) {
   if (via.kind == Via::Kind::kCompact) KVASIR_TRY(scatter());
-  KVASIR_ASSIGN(main_, engine_.open());
+  KVASIR_ASSIGN(main_, engine_->open());
   for (std::uint32_t i = 0; i < beside_; ++i) {
-    KVASIR_ASSIGN(const ConversationId other, engine_.open());
+    KVASIR_ASSIGN(const ConversationId other, engine_->open());
     others_.push_back(other);
   }
   return {};
@@ -91,25 +98,25 @@ Status LogitsRun::open(const Via& via) {
 
 // Fills the whole pool with conversations and takes every second cell of each back.
 Status LogitsRun::scatter() {
-  for (std::uint64_t free = engine_.tokens_free(); free > 1; free = engine_.tokens_free()) {
-    KVASIR_ASSIGN(const ConversationId filler, engine_.open());
+  for (std::uint64_t free = engine_->tokens_free(); free > 1; free = engine_->tokens_free()) {
+    KVASIR_ASSIGN(const ConversationId filler, engine_->open());
     fillers_.push_back(filler);
-    KVASIR_TRY(engine_.fill(filler, std::vector<Token>(std::min(free, engine_.options().context))));
+    KVASIR_TRY(engine_->fill(filler, std::vector<Token>(std::min(free, engine_->options().context))));
   }
   std::vector<EditOperation> operations;
   for (const ConversationId filler : fillers_) {
-    KVASIR_ASSIGN(const std::span<const Token> held, engine_.tokens(filler));
+    KVASIR_ASSIGN(const std::span<const Token> held, engine_->tokens(filler));
     operations.clear();
     for (std::uint64_t i = held.size() / 2; i-- > 0;) {
       operations.push_back({EditOperation::Kind::kRemove, 2 * i, 1, 0});
     }
-    KVASIR_TRY(engine_.edit(filler, operations));
+    KVASIR_TRY(engine_->edit(filler, operations));
   }
   return {};
 }
 
 Status LogitsRun::piece(std::span<const Token> ids) {
-  KVASIR_TRY(engine_.prompt(main_, ids, LogitsWanted::kEvery));
+  KVASIR_TRY(engine_->prompt(main_, ids, LogitsWanted::kEvery));
   KVASIR_TRY(prompt_others(ids.size()));
   if (abort_next_) KVASIR_TRY(stop_in_last_layer());
   return drain();
@@ -123,14 +130,14 @@ Status LogitsRun::prompt_others(std::size_t count) {
 Status LogitsRun::prompt_random(ConversationId id, std::size_t count) {
   std::vector<Token> random(count);
   for (Token& token : random) token = next_random();
-  KVASIR_TRY(engine_.prompt(id, random, LogitsWanted::kLast));
+  KVASIR_TRY(engine_->prompt(id, random, LogitsWanted::kLast));
   return {};
 }
 
 // Steps until nothing of ours is queued.
 Status LogitsRun::drain() {
   while (true) {
-    KVASIR_ASSIGN(const std::uint64_t queued, engine_.queued(main_));
+    KVASIR_ASSIGN(const std::uint64_t queued, engine_->queued(main_));
     if (queued == 0) return {};
     KVASIR_TRY(step());
   }
@@ -141,8 +148,8 @@ Status LogitsRun::step() {
     return interrupted() ? Verdict::kCancel : Verdict::kSuspend;
   };
   while (true) {
-    auto ran = suspend_ ? engine_.step({.between_jobs = suspend_always})
-                        : engine_.step({.between_jobs = go_on_unless_interrupted});
+    auto ran = suspend_ ? engine_->step({.between_jobs = suspend_always})
+                        : engine_->step({.between_jobs = go_on_unless_interrupted});
     KVASIR_ASSIGN(const StepReport report, std::move(ran));
     if (report.outcome == Outcome::kCancelled) return interrupted_error();
     if (report.outcome == Outcome::kSuspended) {
@@ -167,18 +174,18 @@ void LogitsRun::count(const StepReport& report) {
 // changed.
 Status LogitsRun::stop_in_last_layer() {
   abort_next_ = false;
-  KVASIR_ASSIGN(const std::uint64_t before, engine_.digest());
+  KVASIR_ASSIGN(const std::uint64_t before, engine_->digest());
   const auto verdict = [](const JobView& view) {
     const bool last = view.pass + 1 == view.passes && view.progress.layer + 1 == view.progress.layers;
     return last || interrupted() ? Verdict::kCancel : Verdict::kGoOn;
   };
-  KVASIR_ASSIGN(const StepReport report, engine_.step({.whole_queue = true, .between_jobs = verdict}));
+  KVASIR_ASSIGN(const StepReport report, engine_->step({.whole_queue = true, .between_jobs = verdict}));
   if (interrupted()) return interrupted_error();
   if (report.outcome != Outcome::kCancelled) {
     return fail(Outcome::kWrongState, "the step ended before it could be stopped in its last layer");
   }
   report_.layers_undone += report.layers_undone;
-  KVASIR_ASSIGN(const std::uint64_t after, engine_.digest());
+  KVASIR_ASSIGN(const std::uint64_t after, engine_->digest());
   if (before != after) return fail(Outcome::kInternal, "a step that was stopped has left something behind");
   return {};
 }
@@ -203,19 +210,21 @@ Status LogitsRun::act(const Via& via, std::span<const Token> held) {
       return find_again(held);
     case Via::Kind::kSwap:
       report_.cells_moved += 2;
-      return engine_.swap_cells(main_, via.first, via.second);
+      return engine_->swap_cells(main_, via.first, via.second);
     case Via::Kind::kShift:
       return shift(via, held.size());
     case Via::Kind::kDivide:
       return divide(via, held.size());
+    case Via::Kind::kArchive:
+      return move_by_archive();
   }
   return {};
 }
 
 // The rest runs in a fork; the parent goes on beside it with other tokens.
 Status LogitsRun::fork() {
-  KVASIR_ASSIGN(const ConversationId child, engine_.fork(main_));
-  KVASIR_ASSIGN(const pages::Holdings holdings, engine_.holdings(child));
+  KVASIR_ASSIGN(const ConversationId child, engine_->fork(main_));
+  KVASIR_ASSIGN(const pages::Holdings holdings, engine_->holdings(child));
   report_.cells_shared += holdings.shared;
   others_.push_back(main_);
   main_ = child;
@@ -226,15 +235,15 @@ Status LogitsRun::rewind(std::uint64_t length) {
   KVASIR_TRY(prompt_random(main_, kRewound));
   KVASIR_TRY(prompt_others(kRewound));
   KVASIR_TRY(drain());
-  KVASIR_TRY(engine_.rewind(main_, length));
+  KVASIR_TRY(engine_->rewind(main_, length));
   report_.cells_dropped += kRewound;
   return {};
 }
 
 Status LogitsRun::compact() {
-  for (const ConversationId filler : fillers_) KVASIR_TRY(engine_.close(filler));
+  for (const ConversationId filler : fillers_) KVASIR_TRY(engine_->close(filler));
   fillers_.clear();
-  KVASIR_ASSIGN(const std::uint64_t moved, engine_.compact(UINT64_MAX));
+  KVASIR_ASSIGN(const std::uint64_t moved, engine_->compact(UINT64_MAX));
   if (moved == 0) return fail(Outcome::kWrongState, "no cell lay scattered, so compaction moved none");
   report_.cells_moved += moved;
   return {};
@@ -242,14 +251,14 @@ Status LogitsRun::compact() {
 
 // Closes ours; a new conversation of the same beginning finds it through the index.
 Status LogitsRun::find_again(std::span<const Token> held) {
-  KVASIR_TRY(engine_.close(main_));
-  KVASIR_ASSIGN(main_, engine_.open());
-  KVASIR_ASSIGN(const std::uint64_t reused, engine_.prompt(main_, held, LogitsWanted::kLast));
+  KVASIR_TRY(engine_->close(main_));
+  KVASIR_ASSIGN(main_, engine_->open());
+  KVASIR_ASSIGN(const std::uint64_t reused, engine_->prompt(main_, held, LogitsWanted::kLast));
   if (reused == 0) {
     return fail(Outcome::kWrongState,
                 fmt::format("{} tokens hold no whole page of {} cells to be found again; a smaller "
                             "--page or a later --at helps",
-                            held.size(), engine_.options().page_cells));
+                            held.size(), engine_->options().page_cells));
   }
   report_.cells_reused += reused;
   return drain();
@@ -260,7 +269,7 @@ Status LogitsRun::shift(const Via& via, std::uint64_t length) {
     return fail(Outcome::kInvalidArgument,
                 fmt::format("{} tokens cannot keep {} and drop {}", length, via.first, via.second));
   }
-  KVASIR_TRY(engine_.shift_left(main_, via.first, via.second));
+  KVASIR_TRY(engine_->shift_left(main_, via.first, via.second));
   report_.cells_dropped += via.second;
   return {};
 }
@@ -268,12 +277,39 @@ Status LogitsRun::shift(const Via& via, std::uint64_t length) {
 Status LogitsRun::divide(const Via& via, std::uint64_t length) {
   const EditOperation operation{EditOperation::Kind::kDivide, 0, length,
                                 static_cast<std::int64_t>(std::min<std::uint64_t>(via.first, INT64_MAX))};
-  return engine_.edit(main_, {&operation, 1});
+  return engine_->edit(main_, {&operation, 1});
+}
+
+// Saves everybody to a file, ends the engine, and loads them into another whose cells are held every second
+// one, in pages of another size.
+Status LogitsRun::move_by_archive() {
+  std::uint64_t number = 0;
+  KVASIR_TRY(base::system_entropy().fill(std::as_writable_bytes(std::span(&number, 1))));
+  const std::string path = fmt::format("/tmp/kvasir-{:016x}.kvar", number);
+  const base::RemoveAtEnd removed(base::system_files(), path);
+  std::vector<ConversationId> all = {main_};
+  all.insert(all.end(), others_.begin(), others_.end());
+  {
+    KVASIR_ASSIGN(const auto sink, archive::file_sink(base::system_files(), path));
+    KVASIR_TRY(engine::save(*engine_, all, *sink, {}));
+  }
+  const std::uint32_t page_cells = engine_->options().page_cells == kOtherPage ? kOtherPage * 2 : kOtherPage;
+  engine_.reset();
+  KVASIR_ASSIGN(engine_, make_engine_(page_cells));
+  KVASIR_TRY(scatter());
+  KVASIR_ASSIGN(auto file, base::system_files().open_read(path));
+  const auto source = archive::file_source(std::move(file));
+  KVASIR_ASSIGN(const engine::LoadedIds loaded, engine::load(*engine_, *source));
+  main_ = loaded.ids.front();
+  others_.assign(loaded.ids.begin() + 1, loaded.ids.end());
+  report_.bytes_loaded += loaded.report.cell_bytes;
+  report_.tokens_recomputed += loaded.report.tokens_recomputed;
+  return {};
 }
 
 Token LogitsRun::next_random() {
   const double draw = sample::keyed_uniform(beside_, drawn_++);
-  return static_cast<Token>(draw * static_cast<double>(engine_.model().sizes().vocabulary));
+  return static_cast<Token>(draw * static_cast<double>(engine_->model().sizes().vocabulary));
 }
 
 }  // namespace kvasir::cli

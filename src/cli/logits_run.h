@@ -3,8 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/engine.h"
@@ -26,7 +29,8 @@ struct Via {
     kPrefix,
     kSwap,
     kShift,
-    kDivide
+    kDivide,
+    kArchive
   };
   Kind kind = Kind::kNone;
   std::uint64_t first = 0;
@@ -47,13 +51,19 @@ struct LogitsReport {
   std::uint64_t jobs_suspended = 0;
   std::uint64_t cells_moved = 0;
   std::uint64_t cells_reused = 0;
+  std::uint64_t bytes_loaded = 0;
   std::uint64_t tokens_recomputed = 0;
 };
 
-// One use of an engine; not thread-safe. Ends with kCancelled where the user interrupts.
+// Makes another engine of the same kind, with pages of so many cells.
+using MakeEngine = std::function<Result<std::unique_ptr<engine::Engine>>(std::uint32_t page_cells)>;
+
+// One use of an engine, or of one after the other; not thread-safe. Ends with kCancelled where the user
+// interrupts.
 class LogitsRun {
  public:
-  LogitsRun(engine::Engine& engine, std::uint32_t beside) : engine_(engine), beside_(beside) {}
+  LogitsRun(std::unique_ptr<engine::Engine> engine, MakeEngine make_engine, std::uint32_t beside)
+      : engine_(std::move(engine)), make_engine_(std::move(make_engine)), beside_(beside) {}
 
   // Opens the conversations. For `compact` the pool is filled so that ours will lie scattered.
   [[nodiscard]] Status open(const Via& via);
@@ -66,8 +76,8 @@ class LogitsRun {
   [[nodiscard]] Status act(const Via& via, std::span<const Token> held);
 
   // The rows of logits since the last call.
-  [[nodiscard]] Result<std::vector<float>> take_rows() { return engine_.take_logits(main_); }
-  [[nodiscard]] Result<std::span<const float>> last_row() const { return engine_.last_logits(main_); }
+  [[nodiscard]] Result<std::vector<float>> take_rows() { return engine_->take_logits(main_); }
+  [[nodiscard]] Result<std::span<const float>> last_row() const { return engine_->last_logits(main_); }
   [[nodiscard]] const LogitsReport& report() const { return report_; }
 
  private:
@@ -83,10 +93,12 @@ class LogitsRun {
   [[nodiscard]] Status compact();
   [[nodiscard]] Status find_again(std::span<const Token> held);
   [[nodiscard]] Status shift(const Via& via, std::uint64_t length);
+  [[nodiscard]] Status move_by_archive();
   [[nodiscard]] Status divide(const Via& via, std::uint64_t length);
   [[nodiscard]] Token next_random();
 
-  engine::Engine& engine_;
+  std::unique_ptr<engine::Engine> engine_;
+  MakeEngine make_engine_;
   std::uint32_t beside_;
   engine::ConversationId main_{};
   std::vector<engine::ConversationId> others_;

@@ -61,6 +61,7 @@ int run_program(int argc, char** argv) {
   program.set_version_flag("--version", "kvasir 0.1.0");
   Action action;
   add_bench(program, action);
+  add_chat(program, action);
   add_inspect(program, action);
   add_logits(program, action);
   add_perplexity(program, action);

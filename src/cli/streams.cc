@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <string>
 #include <system_error>
@@ -39,6 +40,31 @@ void hold_streams() noexcept {
 
 Result<std::vector<std::byte>> read_input(std::uint64_t limit) {
   return base::read_descriptor(STDIN_FILENO, limit, interrupted);
+}
+
+Result<std::optional<std::string>> Lines::next() {
+  constexpr std::size_t kLongest = std::size_t{1} << 20;
+  while (true) {
+    const std::size_t end = waiting_.find('\n');
+    if (end != std::string::npos || (ended_ && !waiting_.empty())) {
+      std::string line = waiting_.substr(0, end);
+      waiting_.erase(0, end == std::string::npos ? end : end + 1);
+      if (!line.empty() && line.back() == '\r') line.pop_back();
+      return line;
+    }
+    if (ended_) return std::optional<std::string>();
+    if (waiting_.size() > kLongest)
+      return fail(Outcome::kNoSpace, "a line of more than 1 MiB", {.limit = kLongest});
+    std::array<char, 4096> some{};
+    const ssize_t got = ::read(STDIN_FILENO, some.data(), some.size());
+    if (interrupted()) return fail(Outcome::kCancelled, "interrupted");
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0)
+      return fail(Outcome::kIo,
+                  "cannot read standard input: " + std::error_code(errno, std::generic_category()).message());
+    if (got == 0) ended_ = true;
+    waiting_.append(some.data(), static_cast<std::size_t>(got));
+  }
 }
 
 Status print(std::string_view bytes) {

@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -17,6 +19,18 @@ void hold_streams() noexcept;
 
 // Everything on standard input. kNoSpace beyond `limit` bytes, kIo, or kCancelled where the user interrupts.
 [[nodiscard]] Result<std::vector<std::byte>> read_input(std::uint64_t limit);
+
+// Standard input line by line.
+class Lines {
+ public:
+  // The next line without its end, nothing at the end of the input. kNoSpace for a line of more than 1 MiB,
+  // kIo, or kCancelled where the user interrupts.
+  [[nodiscard]] Result<std::optional<std::string>> next();
+
+ private:
+  std::string waiting_;  // read and not yet handed out
+  bool ended_ = false;
+};
 
 // Writes all of it to standard output at once. kIo, or kCancelled where the user interrupts.
 [[nodiscard]] Status print(std::string_view bytes);

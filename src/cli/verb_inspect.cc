@@ -1,4 +1,5 @@
-// kvasir inspect: what a GGUF file holds. Reads all of it, so that what it prints is true of a whole file.
+// kvasir inspect: what a GGUF file or an archive holds. Reads all of it, so that what it prints is true of a
+// whole file.
 
 #include <fmt/format.h>
 
@@ -16,6 +17,7 @@
 #include "base/file.h"
 #include "base/try.h"
 #include "base/utf8.h"
+#include "cli/archive_view.h"
 #include "cli/json.h"
 #include "cli/streams.h"
 #include "cli/verbs.h"
@@ -59,27 +61,12 @@ Status print_and_clear(std::string& text) {
   return printed;
 }
 
-Status refuse_archive(const base::ReadFile& file) {
+// Whether a file begins as archives do.
+Result<bool> is_archive(const base::ReadFile& file) {
   std::array<char, kArchiveMagic.size()> beginning{};
-  if (file.size() < beginning.size()) return {};
+  if (file.size() < beginning.size()) return false;
   KVASIR_TRY(file.read_at(0, std::as_writable_bytes(std::span(beginning))));
-  if (std::string_view(beginning.data(), beginning.size()) != kArchiveMagic) return {};
-  return fail(Outcome::kUnsupported, "this is a Kvasir archive; archives cannot be read yet");
-}
-
-Result<gguf::File> open(const std::string& path) {
-  if (path == "-") {
-    KVASIR_ASSIGN(std::vector<std::byte> bytes, read_input(base::available_memory() / 2));
-    std::vector<std::unique_ptr<base::ReadFile>> files;
-    files.push_back(base::memory_file(std::move(bytes)));
-    KVASIR_TRY(refuse_archive(*files[0]));
-    return gguf::File::parse(std::move(files));
-  }
-  {
-    KVASIR_ASSIGN(const std::unique_ptr<base::ReadFile> file, base::system_files().open_read(path));
-    KVASIR_TRY(refuse_archive(*file));
-  }
-  return gguf::File::open(base::system_files(), path);
+  return std::string_view(beginning.data(), beginning.size()) == kArchiveMagic;
 }
 
 std::optional<std::uint64_t> vocabulary_size(const gguf::File& file,
@@ -295,10 +282,27 @@ Status print_json(const gguf::File& file, const Findings& findings) {
   return print_and_clear(text);
 }
 
-Status inspect(const std::string& path, bool as_json) {
-  KVASIR_ASSIGN(const gguf::File file, open(path));
+Status inspect_model(const gguf::File& file, bool as_json) {
   KVASIR_ASSIGN(const Findings findings, check_data(file));
   return as_json ? print_json(file, findings) : print_text(file, findings);
+}
+
+Status inspect(const std::string& path, bool as_json) {
+  if (path == "-") {
+    KVASIR_ASSIGN(std::vector<std::byte> bytes, read_input(base::available_memory() / 2));
+    std::unique_ptr<base::ReadFile> file = base::memory_file(std::move(bytes));
+    KVASIR_ASSIGN(const bool archive, is_archive(*file));
+    if (archive) return inspect_archive(std::move(file), as_json);
+    std::vector<std::unique_ptr<base::ReadFile>> files;
+    files.push_back(std::move(file));
+    KVASIR_ASSIGN(const gguf::File model, gguf::File::parse(std::move(files)));
+    return inspect_model(model, as_json);
+  }
+  KVASIR_ASSIGN(std::unique_ptr<base::ReadFile> file, base::system_files().open_read(path));
+  KVASIR_ASSIGN(const bool archive, is_archive(*file));
+  if (archive) return inspect_archive(std::move(file), as_json);
+  KVASIR_ASSIGN(const gguf::File model, gguf::File::open(base::system_files(), path));
+  return inspect_model(model, as_json);
 }
 
 struct Options {
@@ -310,8 +314,10 @@ struct Options {
 
 void add_inspect(CLI::App& program, Action& action) {
   const auto options = std::make_shared<Options>();
-  CLI::App* verb = program.add_subcommand("inspect", "Show what a GGUF file holds, and check it whole");
-  verb->add_option("file", options->path, "A GGUF file, any shard of a split, or - for standard input")
+  CLI::App* verb =
+      program.add_subcommand("inspect", "Show what a GGUF file or an archive holds, and check it whole");
+  verb->add_option("file", options->path,
+                   "A GGUF file, any shard of a split, an archive, or - for standard input")
       ->required();
   verb->add_flag("--json", options->json, "Print one JSON object");
   verb->callback(

@@ -47,7 +47,8 @@ void print_report(const LogitsReport& done, const Options& options) {
   json.member("beside_in_same_pass", done.beside_in_same_pass).member("cells_shared", done.cells_shared);
   json.member("cells_dropped", done.cells_dropped).member("layers_undone", done.layers_undone);
   json.member("jobs_suspended", done.jobs_suspended).member("cells_moved", done.cells_moved);
-  json.member("cells_reused", done.cells_reused).member("tokens_recomputed", done.tokens_recomputed);
+  json.member("cells_reused", done.cells_reused).member("bytes_loaded", done.bytes_loaded);
+  json.member("tokens_recomputed", done.tokens_recomputed);
   json.end_object();
   say(line);
 }
@@ -81,7 +82,8 @@ std::vector<std::size_t> piece_ends(const Options& options, std::size_t count, s
 }
 
 // Tokens that the pool must hold: ours and the others', those of a rewind, keys rewritten by a division, and
-// for `compact` the filler that takes every second cell.
+// for
+// `compact` and `archive` the filler that takes every second cell.
 std::uint64_t pool_tokens(const Options& options, const Via& via, std::uint64_t count, std::uint64_t at) {
   const std::uint64_t conversations = std::uint64_t{options.beside} + 1;
   const std::uint64_t slack = conversations * options.model.page_cells;
@@ -94,6 +96,7 @@ std::uint64_t pool_tokens(const Options& options, const Via& via, std::uint64_t 
     case Via::Kind::kDivide:
       return conversations * count + at + slack;
     case Via::Kind::kCompact:
+    case Via::Kind::kArchive:
       return 2 * (conversations * count + slack);
     default:
       return conversations * count + slack;
@@ -116,10 +119,14 @@ Status logits(const Options& options) {
   session.options.share_prefixes = via.kind == Via::Kind::kPrefix;
   const auto logit_rows = static_cast<std::uint32_t>(
       std::min<std::uint64_t>(options.model.pass_tokens, ids.size() + options.beside + 1));
-  KVASIR_ASSIGN(const std::unique_ptr<Engine> engine,
-                make_engine(session, options.model, pool_tokens(options, via, ids.size(), at), logit_rows));
+  const std::uint64_t pool = pool_tokens(options, via, ids.size(), at);
+  const auto make = [&](std::uint32_t page_cells) {
+    session.options.page_cells = page_cells;
+    return make_engine(session, options.model, pool, logit_rows);
+  };
+  KVASIR_ASSIGN(std::unique_ptr<Engine> engine, make(options.model.page_cells));
   KVASIR_ASSIGN(const auto output, open_output(base::system_files(), options.output));
-  LogitsRun run(*engine, options.beside);
+  LogitsRun run(std::move(engine), make, options.beside);
   KVASIR_TRY(run.open(via));
   std::size_t begin = 0;
   for (const std::size_t end : piece_ends(options, ids.size(), via.kind == Via::Kind::kNone ? 0 : at)) {
@@ -150,10 +157,10 @@ void add_logits(CLI::App& program, Action& action) {
       ->check(whole_number(1, UINT32_MAX));
   verb->add_option("--beside", options->beside, "Other random conversations that run in the same passes")
       ->check(whole_number(0, 1U << 16));
-  CLI::Option* via_option = verb->add_option(
-      "--via", options->via,
-      "What happens on the way: fork, rewind, abort, suspend, compact, prefix, swap:A:B, shift:KEEP:COUNT, "
-      "divide:D");
+  CLI::Option* via_option = verb->add_option("--via", options->via,
+                                             "What happens on the way: fork, rewind, abort, suspend, "
+                                             "compact, prefix, archive, swap:A:B, shift:KEEP:COUNT, "
+                                             "divide:D");
   via_option->check([](const std::string& text) {
     const auto via = parse_via(text);
     return via ? std::string() : via.error().message();

@@ -15,6 +15,7 @@
 #include "cli/interrupt.h"
 #include "cli/json.h"
 #include "cli/numbers.h"
+#include "cli/sampler_flags.h"
 #include "cli/session.h"
 #include "cli/streams.h"
 #include "cli/verbs.h"
@@ -205,13 +206,6 @@ Status complete(const Options& options) {
   return print_summary(completion, seed, options);
 }
 
-// Settings of which only the flag's own differs from what is usable.
-void check_flag(const char* flag, const sample::SamplerSettings& settings) {
-  if (const Status usable = sample::check(settings); !usable) {
-    throw CLI::ValidationError(flag, usable.error().message());
-  }
-}
-
 // Ctrl-C is an ordinary way to end, whatever it breaks off.
 Status run(const Options& options) {
   Status done = complete(options);
@@ -233,23 +227,11 @@ void add_run(CLI::App& program, Action& action) {
   verb->add_option("--seed", options->seed,
                    "Draw the same tokens again (default: a new seed, printed at the end)")
       ->check(whole_number());
-  verb->add_option("--temp", options->sampler.temperature, "Temperature; 0 takes the most likely token")
-      ->capture_default_str();
-  verb->add_option("--top-k", options->sampler.top_k, "Draw from the k most likely tokens; 0 from all")
-      ->check(whole_number(0, UINT32_MAX))
-      ->capture_default_str();
-  verb->add_option("--top-p", options->sampler.top_p,
-                   "Draw from the most likely tokens that reach this probability")
-      ->capture_default_str();
-  verb->add_option("--min-p", options->sampler.min_p,
-                   "Draw from tokens at least this likely beside the most likely")
-      ->capture_default_str();
+  add_sampler_flags(*verb, options->sampler);
   verb->add_flag("--no-bos", options->no_begin, "Do not begin with the begin token");
   verb->add_flag("--json", options->json, "Print one JSON object at the end instead of streaming");
   verb->callback([options, &action] {
-    check_flag("--temp", {.temperature = options->sampler.temperature});
-    check_flag("--top-p", {.top_p = options->sampler.top_p});
-    check_flag("--min-p", {.min_p = options->sampler.min_p});
+    check_sampler_flags(options->sampler);
     action = [options] { return run(*options); };
   });
 }

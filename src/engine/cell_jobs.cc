@@ -20,7 +20,8 @@ void Engine::for_layers(std::uint32_t group, const Job& job) {
 
 std::uint64_t Engine::cell_bytes(std::size_t group) const noexcept {
   std::uint64_t bytes = 0;
-  for (const kv::LayerGeometry& layer : model_->network().groups[group].layers) bytes += arena_.cell_bytes(layer);
+  for (const kv::LayerGeometry& layer : model_->network().groups[group].layers)
+    bytes += arena_.cell_bytes(layer);
   return bytes;
 }
 

@@ -11,6 +11,7 @@
 #include "archive/writer.h"
 #include "base/try.h"
 #include "base/within_memory.h"
+#include "engine/archives.h"
 #include "engine/executor.h"
 #include "engine/load_job.h"
 #include "engine/save_job.h"
@@ -26,9 +27,6 @@ using SteadyClock = std::chrono::steady_clock;
 constexpr Nanoseconds kPauseMost = std::chrono::milliseconds(5);
 constexpr double kLeastShare = 1e-3;
 
-constexpr std::uint64_t kOriginBytesMax = std::uint64_t{16} << 20;
-constexpr std::uint64_t kContentsBytesMax = std::uint64_t{1} << 40;
-
 // Asks the user whether to go on.
 Status report(const std::function<bool(const ArchiveProgress&)>& progress, std::uint64_t done,
               std::uint64_t total) {
@@ -37,42 +35,6 @@ Status report(const std::function<bool(const ArchiveProgress&)>& progress, std::
   call_safely([&] { goes_on = progress({done, total}); });
   if (goes_on) return {};
   return fail(Outcome::kCancelled, "the progress function has ended it");
-}
-
-void describe(const Saved& saved, ArchiveReport& about) {
-  about.conversations = saved.conversations.size();
-  for (const SavedConversation& one : saved.conversations) about.tokens += one.tokens.size();
-  for (const auto& stretches : saved.layout.cells) {
-    for (const pages::CellStretch& stretch : stretches) about.cells += stretch.count;
-  }
-}
-
-Status write_small_sections(const Saved& saved, archive::Writer& writer) {
-  std::vector<std::byte> bytes;
-  append_origin(saved.origin, bytes);
-  KVASIR_TRY(writer.contents(kOriginSection, bytes));
-  bytes.clear();
-  append_conversations(saved.conversations, bytes);
-  KVASIR_TRY(writer.contents(kConversationsSection, bytes));
-  for (const std::shared_ptr<const Row>& row : saved.rows)
-    KVASIR_TRY(writer.contents(kRowsSection, std::as_bytes(std::span(*row))));
-  bytes.clear();
-  pages::append_layout(saved.layout, bytes);
-  return writer.contents(kLayoutSection, bytes);
-}
-
-Result<Saved> read_small_sections(archive::Reader& reader) {
-  Saved saved;
-  KVASIR_ASSIGN(std::vector<std::byte> bytes, reader.contents(kOriginSection, kOriginBytesMax));
-  KVASIR_ASSIGN(saved.origin, parse_origin(bytes));
-  KVASIR_ASSIGN(bytes, reader.contents(kConversationsSection, kContentsBytesMax));
-  KVASIR_ASSIGN(saved.conversations, parse_conversations(bytes));
-  KVASIR_ASSIGN(bytes, reader.contents(kRowsSection, kContentsBytesMax));
-  KVASIR_ASSIGN(saved.rows, parse_rows(bytes, saved.origin.vocabulary));
-  KVASIR_ASSIGN(bytes, reader.contents(kLayoutSection, kContentsBytesMax));
-  KVASIR_ASSIGN(saved.layout, pages::parse_layout(bytes));
-  KVASIR_TRY(check_saved(saved));
-  return saved;
 }
 
 }  // namespace
@@ -142,8 +104,7 @@ Result<ArchiveReport> Executor::save(std::optional<ConversationId> only, archive
       KVASIR_ASSIGN(std::unique_ptr<SaveJob> begun, SaveJob::begin(*engine_, ids));
       job.set(std::move(begun));
     }
-    ArchiveReport about;
-    describe(job->saved(), about);
+    ArchiveReport about = report_of(job->saved());
     about.cell_bytes = job->bytes_total();
     KVASIR_TRY(write_small_sections(job->saved(), writer));
     KVASIR_TRY(write_cells(*job, writer, options));
@@ -174,8 +135,7 @@ Result<ArchiveReport> Executor::load(archive::Source& source, const LoadTarget& 
   return base::within_memory([&]() -> Result<ArchiveReport> {
     KVASIR_ASSIGN(archive::Reader reader, archive::Reader::begin(source));
     KVASIR_ASSIGN(const Saved saved, read_small_sections(reader));
-    ArchiveReport about;
-    describe(saved, about);
+    ArchiveReport about = report_of(saved);
     const Origin mine = origin_of(engine_->model(), engine_->options().types);
     KVASIR_TRY(check_model(saved.origin, mine));
     if (target.into && saved.conversations.size() != 1) {

@@ -75,7 +75,7 @@ Status LoadJob::take_slots(const Saved& saved, bool recompute) {
     conversation.arrival = one.arrival;
     conversation.drawn_queued = one.drawn_queued && !one.queue.empty();
     conversation.queue = one.queue;
-    KVASIR_TRY(engine_->check_length(conversation, one.tokens.size(), one.queue.size()));
+    KVASIR_TRY(engine_->check_length(conversation, 0, one.tokens.size() + one.queue.size()));
     if (recompute) {
       KVASIR_TRY(queue_tokens(one, conversation));
     } else {

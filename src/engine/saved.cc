@@ -207,7 +207,7 @@ Status check_tokens(std::span<const Token> tokens, std::uint32_t vocabulary) {
 }
 
 Status check_conversation(const SavedConversation& one, const pages::ConversationLayout& layout,
-                          const Saved& saved) {
+                          const Saved& saved, std::vector<bool>& named) {
   if (layout.length != one.tokens.size()) {
     return wrong("a conversation of " + std::to_string(one.tokens.size()) + " tokens holds cells of " +
                  std::to_string(layout.length));
@@ -221,11 +221,13 @@ Status check_conversation(const SavedConversation& one, const pages::Conversatio
     return wrong("a queued vector is not finite");
   if (one.last_row && (*one.last_row >= saved.rows.size() || one.tokens.empty()))
     return wrong("a row of logits that is not there");
+  if (one.last_row) named[*one.last_row] = true;
   std::uint64_t least = 0;
   for (const SavedConversation::Kept& row : one.kept) {
     if (row.row >= saved.rows.size() || row.ordinal < least || row.ordinal >= one.tokens.size())
       return wrong("a row of logits of token " + std::to_string(row.ordinal));
     least = row.ordinal + 1;
+    named[row.row] = true;
   }
   return {};
 }
@@ -238,10 +240,13 @@ Status check_saved(const Saved& saved) {
       return wrong(std::to_string(saved.conversations.size()) + " conversations, and cells of " +
                    std::to_string(saved.layout.conversations.size()));
     }
+    std::vector<bool> named(saved.rows.size());
     for (std::size_t i = 0; i < saved.conversations.size(); ++i) {
-      const Status sound = check_conversation(saved.conversations[i], saved.layout.conversations[i], saved);
+      const Status sound =
+          check_conversation(saved.conversations[i], saved.layout.conversations[i], saved, named);
       if (!sound) return fail(sound.error().within("conversation " + std::to_string(i)));
     }
+    if (std::ranges::find(named, false) != named.end()) return wrong("a row of logits that nobody has");
     return {};
   });
 }

@@ -258,9 +258,7 @@ void Arena::export_cells(const LayerGeometry& layer, FrameCell from, std::uint32
   for (const HeadPart::Kind kind : {HeadPart::Kind::kKeys, HeadPart::Kind::kValues}) {
     for (std::uint32_t head = 0; head < layer.kv_heads; ++head) {
       const HeadPart part = kind == HeadPart::Kind::kKeys ? keys_of(layer, head) : values_of(layer, head);
-      for (std::size_t i = 0; i < count; ++i) {
-        part.read_row(frame_at(from.frame), from.cell + i, to + i * cell_size);
-      }
+      part.read_rows(frame_at(from.frame), from.cell, count, to, cell_size);
       to += part.row_bytes();
     }
   }
@@ -273,9 +271,7 @@ void Arena::import_cells(const LayerGeometry& layer, FrameCell to, std::uint32_t
   for (const HeadPart::Kind kind : {HeadPart::Kind::kKeys, HeadPart::Kind::kValues}) {
     for (std::uint32_t head = 0; head < layer.kv_heads; ++head) {
       const HeadPart part = kind == HeadPart::Kind::kKeys ? keys_of(layer, head) : values_of(layer, head);
-      for (std::size_t i = 0; i < count; ++i) {
-        part.write_row(frame_at(to.frame), to.cell + i, from + i * cell_size);
-      }
+      part.write_rows(frame_at(to.frame), to.cell, count, from, cell_size);
       from += part.row_bytes();
     }
   }

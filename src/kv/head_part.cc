@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 
+#include "kv/transpose.h"
 #include "quant/block_type.h"
 #include "quant/half.h"
 
@@ -188,6 +189,85 @@ void HeadPart::write_row(std::byte* frame, std::size_t cell, const std::byte* ro
   }
   for (std::size_t block = 0; block < scales_.units; ++block) {
     write_block(frame, cell, block, row + block * block_bytes());
+  }
+}
+
+// Cells whose lanes are copied together; 1 where they are not.
+std::size_t HeadPart::square_side() const noexcept {
+  const bool lanes = numbers_.lanes > 1 && !simd::is_blocks(element_);
+  return lanes ? 16 / numbers_.unit_bytes : 1;
+}
+
+template <class Element>
+void HeadPart::read_square_lanes(const std::byte* frame, std::size_t cell, std::byte* rows,
+                                 std::size_t row_step) const noexcept {
+  constexpr std::size_t kRows = kSide<Element>;
+  const std::byte* const from = frame + numbers_.at(cell);
+  const std::size_t step = numbers_.unit_step();
+  const std::size_t squares = dims_ / kRows * kRows;
+  for (std::size_t unit = 0; unit < squares; unit += kRows)
+    transpose_square<Element>(from + unit * step, step, rows + unit * sizeof(Element), row_step);
+  for (std::size_t unit = squares; unit < dims_; ++unit) {
+    for (std::size_t i = 0; i < kRows; ++i) {
+      std::memcpy(rows + i * row_step + unit * sizeof(Element), from + unit * step + i * sizeof(Element),
+                  sizeof(Element));
+    }
+  }
+}
+
+template <class Element>
+void HeadPart::write_square_lanes(std::byte* frame, std::size_t cell, const std::byte* rows,
+                                  std::size_t row_step) const noexcept {
+  constexpr std::size_t kRows = kSide<Element>;
+  std::byte* const to = frame + numbers_.at(cell);
+  const std::size_t step = numbers_.unit_step();
+  const std::size_t squares = dims_ / kRows * kRows;
+  for (std::size_t unit = 0; unit < squares; unit += kRows)
+    transpose_square<Element>(rows + unit * sizeof(Element), row_step, to + unit * step, step);
+  for (std::size_t unit = squares; unit < dims_; ++unit) {
+    for (std::size_t i = 0; i < kRows; ++i) {
+      std::memcpy(to + unit * step + i * sizeof(Element), rows + i * row_step + unit * sizeof(Element),
+                  sizeof(Element));
+    }
+  }
+  for (std::size_t i = 0; i < kRows; ++i) clear_padding(frame, cell + i);
+}
+
+void HeadPart::read_rows(const std::byte* frame, std::size_t cell, std::size_t count, std::byte* rows,
+                         std::size_t row_step) const noexcept {
+  const std::size_t side = square_side();
+  while (count > 0) {
+    const bool square = side > 1 && cell % side == 0 && count >= side;
+    const std::size_t some = square ? side : 1;
+    if (!square) {
+      read_row(frame, cell, rows);
+    } else if (numbers_.unit_bytes == 2) {
+      read_square_lanes<std::uint16_t>(frame, cell, rows, row_step);
+    } else {
+      read_square_lanes<std::uint32_t>(frame, cell, rows, row_step);
+    }
+    cell += some;
+    count -= some;
+    rows += some * row_step;
+  }
+}
+
+void HeadPart::write_rows(std::byte* frame, std::size_t cell, std::size_t count, const std::byte* rows,
+                          std::size_t row_step) const noexcept {
+  const std::size_t side = square_side();
+  while (count > 0) {
+    const bool square = side > 1 && cell % side == 0 && count >= side;
+    const std::size_t some = square ? side : 1;
+    if (!square) {
+      write_row(frame, cell, rows);
+    } else if (numbers_.unit_bytes == 2) {
+      write_square_lanes<std::uint16_t>(frame, cell, rows, row_step);
+    } else {
+      write_square_lanes<std::uint32_t>(frame, cell, rows, row_step);
+    }
+    cell += some;
+    count -= some;
+    rows += some * row_step;
   }
 }
 

@@ -63,7 +63,20 @@ class HeadPart {
   void read_row(const std::byte* frame, std::size_t cell, std::byte* row) const noexcept;
   void write_row(std::byte* frame, std::size_t cell, const std::byte* row) const noexcept;
 
+  // The same for `count` cells, whose rows begin `row_step` bytes apart.
+  void read_rows(const std::byte* frame, std::size_t cell, std::size_t count, std::byte* rows,
+                 std::size_t row_step) const noexcept;
+  void write_rows(std::byte* frame, std::size_t cell, std::size_t count, const std::byte* rows,
+                  std::size_t row_step) const noexcept;
+
  private:
+  template <class Element>
+  void read_square_lanes(const std::byte* frame, std::size_t cell, std::byte* rows,
+                         std::size_t row_step) const noexcept;
+  template <class Element>
+  void write_square_lanes(std::byte* frame, std::size_t cell, const std::byte* rows,
+                          std::size_t row_step) const noexcept;
+  [[nodiscard]] std::size_t square_side() const noexcept;
   void store_floats(std::byte* frame, std::size_t cell, std::span<const float> values) const noexcept;
   void store_blocks(std::byte* frame, std::size_t cell, std::span<const float> values,
                     std::size_t blocks) const noexcept;

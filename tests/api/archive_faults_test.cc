@@ -165,13 +165,13 @@ TEST(ArchiveFaults, OfMemoryLeaveALoadUndone) {
 [[noreturn]] void save_until_killed(const Conversation& one, const Conversation& other,
                                     const std::string& path) {
   while (true) {
-    static_cast<void>(one.save(path));
-    static_cast<void>(other.save(path, {.compression = 1}));
+    static_cast<void>(one.save(path, {.compression = 1}));
+    static_cast<void>(other.save(path));
   }
 }
 
 TEST(ArchiveFaults, OfAKilledProcessLeaveTheOldArchiveOrTheNewOneWhole) {
-  Executor executor = test::make_executor(options_of(512, 64));
+  Executor executor = test::make_executor(options_of(1024, 64));
   Conversation one = must(executor.conversation());
   Conversation other = must(executor.conversation());
   must(one.prompt(some_tokens(100, 1)));
@@ -186,8 +186,9 @@ TEST(ArchiveFaults, OfAKilledProcessLeaveTheOldArchiveOrTheNewOneWhole) {
   for (int round = 0; round < 500; ++round) {
     const pid_t child = ::fork();
     ASSERT_GE(child, 0);
-    if (child == 0) save_until_killed(one, other, path);
-    std::this_thread::sleep_for(std::chrono::microseconds(200 + random() % 3000));
+    if (child == 0 && round % 2 == 0) save_until_killed(one, other, path);
+    if (child == 0) save_until_killed(other, one, path);
+    std::this_thread::sleep_for(std::chrono::microseconds(200 + random() % 6000));
     ASSERT_EQ(::kill(child, SIGKILL), 0);
     int status = 0;
     ASSERT_EQ(::waitpid(child, &status, 0), child);

@@ -62,6 +62,10 @@ TEST(BenchVerb, MeasuresPromptsAndGenerationAtEveryNumberOfConversations) {
 TEST(BenchVerb, MeasuresWhatTheCacheCostsAtADepthAndMovesNoByteForIt) {
   const ProgramRun run = bench({"--depth", "300", "--json"});
   ASSERT_EQ(run.status, 0) << run.err;
+  for (const char* operation : {"save", "load"}) {
+    EXPECT_GT(number(run.out, {"cost_us", operation}), 0) << operation;
+    EXPECT_GT(number(run.out, {"bytes_moved", operation}), 0) << operation;
+  }
   for (const char* operation : {"fork", "rewind", "shift", "plan", "commit", "rollback", "close"}) {
     EXPECT_GT(number(run.out, {"cost_us", operation}), 0) << operation;
     EXPECT_EQ(number(run.out, {"bytes_moved", operation}), 0) << operation;

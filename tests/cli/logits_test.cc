@@ -78,6 +78,29 @@ TEST(LogitsVerb, GivesTheSameBytesAndSaysWhatItDid) {
   }
 }
 
+// K10 and K14 through the program: a file, another pool, every second cell of it held, pages of another size.
+TEST(LogitsVerb, GoesThroughAnArchiveToTheBit) {
+  struct Variant {
+    std::vector<std::string> flags;
+    std::string at;
+  };
+  for (const Variant& variant : std::vector<Variant>{{{}, "24"},
+                                                     {{"--page", "16"}, "47"},
+                                                     {{"--kv", "q8_0:q4_0"}, "40"},
+                                                     {{"--beside", "2", "--split", "7"}, "21"},
+                                                     {{"--kv", "f32"}, "1"}}) {
+    const Logits plain = logits(variant.flags);
+    std::vector<std::string> via = variant.flags;
+    via.insert(via.end(), {"--via", "archive", "--at", variant.at});
+    const Logits through = logits(via);
+    EXPECT_EQ(through.run.status, 0) << through.run.err;
+    EXPECT_TRUE(through.bytes == plain.bytes) << testing::PrintToString(via);
+    EXPECT_GT(reported(through.run, "bytes_loaded"), 0) << through.run.err;
+    EXPECT_EQ(reported(through.run, "tokens_recomputed"), 0) << through.run.err;
+    EXPECT_EQ(reported(plain.run, "bytes_loaded"), 0) << plain.run.err;
+  }
+}
+
 TEST(LogitsVerb, PrintsTheSameDigestForAnySplit) {
   const Logits plain = logits({"--json"});
   EXPECT_NE(plain.run.out.find("\"digest\":\""), std::string::npos) << plain.run.out;

@@ -1,0 +1,45 @@
+// Inside the room: lanes of keys to rows and back, a square of elements at a time.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace kvasir::kv {
+
+// Elements of a square's side: as many as sixteen bytes hold.
+template <class Element>
+inline constexpr std::size_t kSide = 16 / sizeof(Element);
+
+// kSide rows of sixteen bytes from `from`, `from_step` bytes apart, as their columns at `to`, `to_step` bytes
+// apart.
+//
+// Method: zipping the first half of the rows with the second moves every index by one bit; as many times as
+// an index has bits, rows and columns have changed places.
+template <class Element>
+inline void transpose_square(const std::byte* from, std::size_t from_step, std::byte* to,
+                             std::size_t to_step) noexcept {
+  constexpr std::size_t kRows = kSide<Element>;
+  using Vector [[gnu::vector_size(16)]] = Element;
+  std::array<Vector, kRows> rows;
+  for (std::size_t i = 0; i < kRows; ++i) std::memcpy(&rows[i], from + i * from_step, sizeof(Vector));
+  for (std::size_t bit = 1; bit < kRows; bit *= 2) {
+    std::array<Vector, kRows> zipped;
+    for (std::size_t i = 0; i < kRows / 2; ++i) {
+      const Vector a = rows[i];
+      const Vector b = rows[i + kRows / 2];
+      if constexpr (sizeof(Element) == 2) {
+        zipped[2 * i] = __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
+        zipped[2 * i + 1] = __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
+      } else {
+        zipped[2 * i] = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+        zipped[2 * i + 1] = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+      }
+    }
+    rows = zipped;
+  }
+  for (std::size_t i = 0; i < kRows; ++i) std::memcpy(to + i * to_step, &rows[i], sizeof(Vector));
+}
+
+}  // namespace kvasir::kv
