@@ -37,7 +37,7 @@ struct SaveOptions {
   double background = 0.08;
 
   // Called now and then from the calling thread with no lock held. To answer false ends it: kCancelled.
-  std::function<bool(const ArchiveProgress&)> progress;
+  std::function<bool(const ArchiveProgress&)> progress = nullptr;
 };
 
 struct LoadOptions {
@@ -45,7 +45,7 @@ struct LoadOptions {
   // tokens are queued instead, to be computed again at the positions 0, 1, ...; else the archive is refused.
   bool recompute = false;
   double background = 0.08;  // as SaveOptions
-  std::function<bool(const ArchiveProgress&)> progress;
+  std::function<bool(const ArchiveProgress&)> progress = nullptr;
 };
 
 // What a save wrote or a load read.

@@ -65,7 +65,7 @@ Status Reader::check_sizes(const Head& head) const {
   return fail(
       Outcome::kCorrupt,
       what + " claims " + std::to_string(head.stored) + " bytes where " + std::to_string(*left) + " are left",
-      {.wanted = head.stored, .available = *left});
+      {.wanted = head.stored, .available = left});
 }
 
 Status Reader::read_head() {
@@ -158,7 +158,7 @@ Status Reader::end() {
     return fail(Outcome::kCorrupt, "the archive does not agree with the checksum of the whole");
   if (const auto left = source_->left(); left && *left > 0) {
     return fail(Outcome::kCorrupt, std::to_string(*left) + " bytes follow behind the archive's end",
-                {.available = *left});
+                {.available = left});
   }
   return {};
 }

@@ -29,7 +29,8 @@ Status queue_tokens(const SavedConversation& saved, Conversation& conversation) 
 }
 
 void bring_tokens(const SavedConversation& saved, const Saved& all, Conversation& conversation) {
-  conversation.tokens = saved.tokens;
+  conversation.tokens.reserve(saved.tokens.size() + saved.queue.size());
+  conversation.tokens.assign(saved.tokens.begin(), saved.tokens.end());
   const auto vector = std::ranges::find(saved.tokens, kEmbedded);
   if (vector != saved.tokens.end())
     conversation.first_embedded = static_cast<std::uint64_t>(vector - saved.tokens.begin());

@@ -27,6 +27,19 @@ class RowNumbers {
   std::unordered_map<const Row*, std::uint64_t> numbers_;
 };
 
+// Closes an empty table.
+class CloseAtEnd {
+ public:
+  CloseAtEnd(pages::PageStore& store, pages::TableId table) : store_(&store), table_(table) {}
+  CloseAtEnd(const CloseAtEnd&) = delete;
+  CloseAtEnd& operator=(const CloseAtEnd&) = delete;
+  ~CloseAtEnd() { store_->close(table_); }
+
+ private:
+  pages::PageStore* store_;
+  pages::TableId table_;
+};
+
 SavedConversation saved_of(const Conversation& conversation, ConversationId id, RowNumbers& rows) {
   SavedConversation saved;
   saved.id = id;
@@ -49,9 +62,12 @@ Result<std::unique_ptr<SaveJob>> SaveJob::begin(Engine& engine, std::span<const 
     std::vector<pages::TableId> tables;
     Saved saved;
     RowNumbers rows(saved.rows);
+    // What a conversation has borrowed shows nowhere yet: it is described as this.
+    KVASIR_ASSIGN(const pages::TableId empty, engine.store_->open());
+    const CloseAtEnd closed(*engine.store_, empty);
     for (const ConversationId id : ids) {
       KVASIR_ASSIGN(const Conversation* const conversation, std::as_const(engine).look(id));
-      tables.push_back(conversation->table);
+      tables.push_back(conversation->borrowed > 0 ? empty : conversation->table);
       saved.conversations.push_back(saved_of(*conversation, id, rows));
     }
     saved.origin = origin_of(engine.model(), engine.options().types);

@@ -12,6 +12,13 @@ namespace kvasir::kv {
 template <class Element>
 inline constexpr std::size_t kSide = 16 / sizeof(Element);
 
+// A row of a square.
+template <class Element>
+struct SquareRow {
+  using Vector [[gnu::vector_size(16)]] = Element;
+  Vector lanes;
+};
+
 // kSide rows of sixteen bytes from `from`, `from_step` bytes apart, as their columns at `to`, `to_step` bytes
 // apart.
 //
@@ -21,25 +28,24 @@ template <class Element>
 inline void transpose_square(const std::byte* from, std::size_t from_step, std::byte* to,
                              std::size_t to_step) noexcept {
   constexpr std::size_t kRows = kSide<Element>;
-  using Vector [[gnu::vector_size(16)]] = Element;
-  std::array<Vector, kRows> rows;
-  for (std::size_t i = 0; i < kRows; ++i) std::memcpy(&rows[i], from + i * from_step, sizeof(Vector));
+  std::array<SquareRow<Element>, kRows> rows;
+  for (std::size_t i = 0; i < kRows; ++i) std::memcpy(&rows[i], from + i * from_step, sizeof(rows[i]));
   for (std::size_t bit = 1; bit < kRows; bit *= 2) {
-    std::array<Vector, kRows> zipped;
+    std::array<SquareRow<Element>, kRows> zipped;
     for (std::size_t i = 0; i < kRows / 2; ++i) {
-      const Vector a = rows[i];
-      const Vector b = rows[i + kRows / 2];
+      const auto a = rows[i].lanes;
+      const auto b = rows[i + kRows / 2].lanes;
       if constexpr (sizeof(Element) == 2) {
-        zipped[2 * i] = __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
-        zipped[2 * i + 1] = __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
+        zipped[2 * i].lanes = __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
+        zipped[2 * i + 1].lanes = __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
       } else {
-        zipped[2 * i] = __builtin_shufflevector(a, b, 0, 4, 1, 5);
-        zipped[2 * i + 1] = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+        zipped[2 * i].lanes = __builtin_shufflevector(a, b, 0, 4, 1, 5);
+        zipped[2 * i + 1].lanes = __builtin_shufflevector(a, b, 2, 6, 3, 7);
       }
     }
     rows = zipped;
   }
-  for (std::size_t i = 0; i < kRows; ++i) std::memcpy(to + i * to_step, &rows[i], sizeof(Vector));
+  for (std::size_t i = 0; i < kRows; ++i) std::memcpy(to + i * to_step, &rows[i], sizeof(rows[i]));
 }
 
 }  // namespace kvasir::kv

@@ -88,6 +88,37 @@ TEST(Archives, AreWrittenWhileOthersAndItselfGoOn) {
   EXPECT_EQ(logits_of(back), test::cold_logits(joined(some_tokens(100, 1), some_tokens(60, 2))));
 }
 
+// A prompt that begins with what another one has computed holds that in the step that admits it, but only
+// its commit shows it: a save in between has it queued.
+TEST(Archives, ShowNothingThatAStepHasNotCommitted) {
+  Executor executor = make_executor(options_of(192, 32));
+  Conversation first = must(executor.conversation());
+  say(first, 64, 1);
+  Conversation filler = must(executor.conversation());
+  say(filler, 112, 2);
+  Conversation waits = must(executor.conversation());
+  must(waits.prompt(joined(some_tokens(64, 1), some_tokens(40, 3))));
+  must(executor.step());
+  ASSERT_EQ(waits.state(), ConversationState::kWaiting);
+  filler.close();
+  std::vector<std::byte> archive;
+  Budget budget;
+  budget.between_jobs = [&](const JobView& view) {
+    if (view.job == 1) archive = must(executor.save_bytes());
+    return Verdict::kGoOn;
+  };
+  must(executor.step(budget));
+  must(waits.wait());
+  Executor elsewhere = make_executor(512);
+  Loaded loaded = must(elsewhere.load(archive));
+  ASSERT_EQ(loaded.conversations.size(), 2U);
+  Conversation& back = loaded.conversations[1].conversation;
+  EXPECT_EQ(back.length(), 0U);
+  EXPECT_EQ(back.info().queued, 104U);
+  must(back.wait());
+  EXPECT_EQ(logits_of(back), logits_of(waits));
+}
+
 TEST(Archives, AreSavedAndLoadedFromCallbacksOfAStep) {
   Executor executor = make_executor(options_of(1024, 32));
   Conversation talk = must(executor.conversation());

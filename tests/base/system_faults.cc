@@ -23,6 +23,7 @@ struct Armed {
   int code = 0;
 };
 Armed armed;
+CallRecord* record = nullptr;
 std::size_t transfer_limit = 0;
 std::uint64_t transfers = 0;
 
@@ -46,7 +47,14 @@ bool interrupted(std::size_t& bytes) noexcept {
 ssize_t transfer(SystemCall call, long number, int descriptor, const void* bytes, std::size_t count,
                  off_t offset) {
   if (fails(call) || interrupted(count)) return -1;
-  return ::syscall(number, descriptor, bytes, count, offset);
+  const ssize_t moved = ::syscall(number, descriptor, bytes, count, offset);
+  if (record != nullptr && call == SystemCall::kWrite && moved > 0) {
+    record->add({.kind = CallRecord::Call::Kind::kWrite,
+                 .descriptor = descriptor,
+                 .offset = static_cast<std::uint64_t>(offset),
+                 .bytes = std::string(static_cast<const char*>(bytes), static_cast<std::size_t>(moved))});
+  }
+  return moved;
 }
 
 }  // namespace
@@ -61,6 +69,13 @@ bool SystemFault::fired() const noexcept {
   return armed.fired;
 }
 
+CallRecord::CallRecord() noexcept {
+  record = this;
+}
+CallRecord::~CallRecord() {
+  record = nullptr;
+}
+
 ShortTransfers::ShortTransfers(std::size_t bytes) noexcept {
   transfer_limit = bytes;
   transfers = 0;
@@ -71,7 +86,9 @@ ShortTransfers::~ShortTransfers() {
 
 }  // namespace kvasir::test
 
+using kvasir::test::CallRecord;
 using kvasir::test::fails;
+using kvasir::test::record;
 using kvasir::test::SystemCall;
 using kvasir::test::transfer;
 
@@ -89,12 +106,18 @@ ssize_t pwrite(int descriptor, const void* bytes, size_t count, off_t offset) {
 
 int fsync(int descriptor) {
   if (fails(SystemCall::kSync)) return -1;
-  return static_cast<int>(::syscall(SYS_fsync, descriptor));
+  const int done = static_cast<int>(::syscall(SYS_fsync, descriptor));
+  if (record != nullptr && done == 0)
+    record->add({.kind = CallRecord::Call::Kind::kSync, .descriptor = descriptor});
+  return done;
 }
 
 int rename(const char* from, const char* to) noexcept {
   if (fails(SystemCall::kRename)) return -1;
-  return static_cast<int>(::syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0));
+  const int done = static_cast<int>(::syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0));
+  if (record != nullptr && done == 0)
+    record->add({.kind = CallRecord::Call::Kind::kRename, .path = from, .to = to});
+  return done;
 }
 
 int open(const char* path, int flags, ...) {
@@ -103,7 +126,14 @@ int open(const char* path, int flags, ...) {
   va_start(arguments, flags);
   const mode_t mode = (flags & O_CREAT) != 0 ? va_arg(arguments, mode_t) : 0;
   va_end(arguments);
-  return static_cast<int>(::syscall(SYS_openat, AT_FDCWD, path, flags, mode));
+  const int opened = static_cast<int>(::syscall(SYS_openat, AT_FDCWD, path, flags, mode));
+  if (record != nullptr && opened >= 0) {
+    record->add({.kind = CallRecord::Call::Kind::kOpen,
+                 .descriptor = opened,
+                 .directory = (flags & O_DIRECTORY) != 0,
+                 .path = path});
+  }
+  return opened;
 }
 }
 // NOLINTEND(readability-inconsistent-declaration-parameter-name)

@@ -6,6 +6,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace kvasir::test {
 
@@ -21,6 +24,31 @@ class SystemFault {
   ~SystemFault();
 
   [[nodiscard]] bool fired() const noexcept;
+};
+
+// Writes down the calls that change files while it lives, in order, those that succeed. One at a time.
+class CallRecord {
+ public:
+  struct Call {
+    enum class Kind : std::uint8_t { kOpen, kWrite, kSync, kRename };
+    Kind kind = Kind::kOpen;
+    int descriptor = -1;
+    bool directory = false;    // of kOpen
+    std::uint64_t offset = 0;  // of kWrite
+    std::string bytes;
+    std::string path;  // of kOpen and kRename
+    std::string to;    // of kRename
+  };
+  CallRecord() noexcept;
+  CallRecord(const CallRecord&) = delete;
+  CallRecord& operator=(const CallRecord&) = delete;
+  ~CallRecord();
+
+  [[nodiscard]] const std::vector<Call>& calls() const noexcept { return calls_; }
+  void add(Call call) { calls_.push_back(std::move(call)); }
+
+ private:
+  std::vector<Call> calls_;
 };
 
 // While it lives, a read or write moves at most `bytes` bytes, and each second call is interrupted (EINTR)
