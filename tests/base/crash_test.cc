@@ -22,11 +22,10 @@ using Call = CallRecord::Call;
 // A disk that keeps what was synced, and perhaps new names before that.
 class Disk {
  public:
-  explicit Disk(const std::map<std::string, std::string>& files) {
-    for (const auto& [path, content] : files) {
-      names_[path] = contents_.size();
-      contents_.push_back({content, content});
-    }
+  // Holds one file, synced.
+  Disk(const std::string& path, const std::string& content) {
+    names_[path] = 0;
+    contents_.push_back({content, content});
     synced_names_ = names_;
   }
 
@@ -111,7 +110,7 @@ Replacement replace() {
 // How often a failure of the power leaves neither the old content nor the new one.
 std::size_t losses(const Replacement& done, const std::vector<Call>& calls) {
   std::size_t losses = 0;
-  Disk disk({{done.path, done.before}});
+  Disk disk(done.path, done.before);
   for (std::size_t n = 0; n <= calls.size(); ++n) {
     for (const bool names_of_now : {false, true}) {
       const std::string left = disk.after_failure(done.path, names_of_now);
@@ -127,7 +126,7 @@ TEST(Crashes, LeaveTheOldFileOrTheNewOneWholeWhereverThePowerFails) {
   const Replacement done = replace();
   ASSERT_GE(done.calls.size(), 10U);
   EXPECT_EQ(losses(done, done.calls), 0U);
-  Disk disk({{done.path, done.before}});
+  Disk disk(done.path, done.before);
   for (const Call& call : done.calls) disk.perform(call);
   EXPECT_EQ(disk.after_failure(done.path, false), done.after) << "after commit() it stays";
 }
