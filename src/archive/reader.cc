@@ -96,17 +96,19 @@ Result<Kind> Reader::next() {
   return head_.kind;
 }
 
-// Where the bytes that are left are not known, memory grows as they come in.
+// Where the bytes that are left are not known, memory grows as they come in. What is written over is not
+// cleared before.
 Status Reader::read_stored(std::uint64_t bytes) {
-  stored_.clear();
   const bool known = source_->left().has_value();
   for (std::uint64_t done = 0; done < bytes;) {
+    const std::uint64_t left = bytes - done;
     const std::uint64_t some =
-        known ? bytes : std::min<std::uint64_t>(bytes - done, std::max<std::uint64_t>(done, kPieceBytes));
-    stored_.resize(done + some);
+        known ? left : std::min<std::uint64_t>(left, std::max<std::uint64_t>(done, kPieceBytes));
+    stored_.resize(std::max<std::uint64_t>(stored_.size(), done + some));
     KVASIR_TRY(get(std::span(stored_).subspan(done, some)));
     done += some;
   }
+  stored_.resize(bytes);
   return {};
 }
 

@@ -1,6 +1,6 @@
 #include "archive/stream.h"
 
-#include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "base/try.h"
@@ -90,7 +90,7 @@ class MemorySource final : public Source {
   [[nodiscard]] std::optional<std::uint64_t> left() const noexcept override { return bytes_.size(); }
   [[nodiscard]] Status read(std::span<std::byte> into) override {
     if (into.size() > bytes_.size()) return ends_early(into.size(), bytes_.size());
-    std::ranges::copy(bytes_.first(into.size()), into.begin());
+    if (!into.empty()) std::memcpy(into.data(), bytes_.data(), into.size());
     bytes_ = bytes_.subspan(into.size());
     return {};
   }

@@ -81,18 +81,19 @@ Result<std::unique_ptr<SaveJob>> SaveJob::begin(Engine& engine, std::span<const 
   });
 }
 
-// As many cells as make about a piece.
+// As many cells as make about kSectionBytes. Bytes of the section before are written over, not cleared.
 void SaveJob::begin_section() {
   const std::uint64_t bytes = std::max<std::uint64_t>(1, engine_->cell_bytes(group_));
   const std::uint64_t left = snapshot_->cells(group_).cells() - first_;
-  count_ = std::min<std::uint64_t>(left, std::max<std::uint64_t>(1, archive::kPieceBytes / bytes));
-  content_.clear();
-  base::ByteWriter out(content_);
+  count_ = std::min<std::uint64_t>(left, std::max<std::uint64_t>(1, kSectionBytes / bytes));
+  std::vector<std::byte> head;
+  base::ByteWriter out(head);
   out.number(static_cast<std::uint32_t>(group_));
   out.number(static_cast<std::uint32_t>(count_));
   out.number(first_);
-  at_ = content_.size();
-  content_.resize(at_ + count_ * bytes);
+  content_.resize(head.size() + count_ * bytes);
+  std::ranges::copy(head, content_.begin());
+  at_ = head.size();
   layer_ = 0;
   cell_ = 0;
 }

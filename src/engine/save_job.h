@@ -37,6 +37,8 @@ class SaveJob {
   [[nodiscard]] std::uint64_t bytes_total() const noexcept { return total_; }
 
   static constexpr std::uint64_t kSliceBytes = 65'536;
+  // Of a section of cells: few enough to stay in a cache between being copied, hashed and written.
+  static constexpr std::uint64_t kSectionBytes = 262'144;
 
  private:
   SaveJob(Engine& engine, std::unique_ptr<pages::Snapshot> snapshot) noexcept
