@@ -1,7 +1,6 @@
 #include "engine/load_job.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "base/bytes.h"
@@ -89,8 +88,9 @@ Status LoadJob::take_slots(const Saved& saved, bool recompute) {
     coming_.push_back({index, std::move(conversation)});
   }
   // They are offered room in the order in which they waited.
-  std::vector<std::size_t> order(coming_.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::vector<std::size_t> order;
+  order.reserve(coming_.size());
+  for (std::size_t i = 0; i < coming_.size(); ++i) order.push_back(i);
   std::ranges::sort(order, {}, [&](std::size_t i) { return std::pair(saved.conversations[i].arrival, i); });
   for (const std::size_t i : order) coming_[i].conversation.arrival = engine_->arrivals_++;
   return {};
@@ -135,6 +135,7 @@ bool LoadJob::fill() noexcept {
       std::max<std::uint64_t>(1, SaveJob::kSliceBytes / std::max<std::uint64_t>(1, bytes));
   const std::uint64_t begin = first_ + cell_;
   const std::uint64_t end = first_ + std::min(count_, cell_ + most);
+  // NOLINTNEXTLINE(bugprone-unchecked-optional-access): without a ticket open_section() takes no cells
   const std::span<const pages::Run> places = ticket_->places(group_);
   auto place = std::ranges::lower_bound(places, begin, std::less_equal(), &pages::Run::end);
   for (; place != places.end() && place->ordinal < end; ++place) {

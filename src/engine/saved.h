@@ -76,9 +76,9 @@ struct Saved {
 
 // As bytes and back; docs/formats/archive.md says which. Append throws std::bad_alloc. Parse answers kCorrupt
 // for what has not this form; the counts of what is parsed agree with one another, as check_saved() says.
-void append_origin(const Origin& origin, std::vector<std::byte>& out);
+void append_origin(const Origin& origin, std::vector<std::byte>& bytes);
 [[nodiscard]] Result<Origin> parse_origin(std::span<const std::byte> bytes);
-void append_conversations(std::span<const SavedConversation> conversations, std::vector<std::byte>& out);
+void append_conversations(std::span<const SavedConversation> conversations, std::vector<std::byte>& bytes);
 [[nodiscard]] Result<std::vector<SavedConversation>> parse_conversations(std::span<const std::byte> bytes);
 [[nodiscard]] Result<std::vector<std::shared_ptr<const Row>>> parse_rows(std::span<const std::byte> bytes,
                                                                          std::uint32_t vocabulary);

@@ -28,10 +28,10 @@ template <class Element>
 inline void transpose_square(const std::byte* from, std::size_t from_step, std::byte* to,
                              std::size_t to_step) noexcept {
   constexpr std::size_t kRows = kSide<Element>;
-  std::array<SquareRow<Element>, kRows> rows;
+  std::array<SquareRow<Element>, kRows> rows{};
   for (std::size_t i = 0; i < kRows; ++i) std::memcpy(&rows[i], from + i * from_step, sizeof(rows[i]));
   for (std::size_t bit = 1; bit < kRows; bit *= 2) {
-    std::array<SquareRow<Element>, kRows> zipped;
+    std::array<SquareRow<Element>, kRows> zipped{};
     for (std::size_t i = 0; i < kRows / 2; ++i) {
       const auto a = rows[i].lanes;
       const auto b = rows[i + kRows / 2].lanes;

@@ -71,7 +71,7 @@ struct Layout {
 
 // As bytes and back; docs/formats/archive.md says which. Appends; throws std::bad_alloc. kCorrupt for what is
 // no layout; nothing but its form is checked.
-void append_layout(const Layout& layout, std::vector<std::byte>& out);
+void append_layout(const Layout& layout, std::vector<std::byte>& bytes);
 [[nodiscard]] Result<Layout> parse_layout(std::span<const std::byte> bytes);
 
 }  // namespace kvasir::pages

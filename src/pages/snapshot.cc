@@ -77,6 +77,7 @@ Layout PageStore::describe(std::span<const TableId> ids, std::vector<PageTable>&
   layout.cells.resize(groups_.size());
   cells.resize(groups_.size());
   std::vector<Snapshot::Numbering> numbering;
+  numbering.reserve(groups_.size());
   for (std::size_t group = 0; group < groups_.size(); ++group)
     numbering.emplace_back(groups_[group], layout.cells[group], cells[group]);
   std::vector<CheckpointId> checkpoints;

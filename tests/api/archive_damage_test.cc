@@ -27,7 +27,7 @@ using Bytes = std::vector<std::byte>;
 
 // An executor with two conversations, and an archive of something else: forks, rows, a queue, an edit.
 struct Scene {
-  Executor executor = test::make_executor(options_of(512, 64));
+  Executor executor = test::make_executor(options_of(4096, 64));
   std::vector<Conversation> there;
   Bytes archive;
   std::uint64_t digest = 0;
