@@ -1,11 +1,11 @@
 // Saves and loads to which everything is refused, one thing after the other, and saves that are killed.
 
 #include <gtest/gtest.h>
-#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <memory>

@@ -349,7 +349,7 @@ TEST(Archives, ReplaceAConversationThatIsBeingComputed) {
   Conversation target = must(executor.conversation());
   must(target.prompt(some_tokens(200, 2)));
   must(executor.step({.tokens = 16}));
-  const std::uint64_t id = static_cast<std::uint64_t>(target.id());
+  const auto id = static_cast<std::uint64_t>(target.id());
   must(target.load(archive));
   EXPECT_EQ(static_cast<std::uint64_t>(target.id()), id);
   EXPECT_EQ(target.info().queued, 0U);

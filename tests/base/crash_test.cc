@@ -23,11 +23,8 @@ using Call = CallRecord::Call;
 class Disk {
  public:
   // Holds one file, synced.
-  Disk(const std::string& path, const std::string& content) {
-    names_[path] = 0;
-    contents_.push_back({content, content});
-    synced_names_ = names_;
-  }
+  Disk(const std::string& path, const std::string& content)
+      : contents_{{content, content}}, names_{{path, 0}}, synced_names_(names_) {}
 
   void perform(const Call& call) {
     switch (call.kind) {

@@ -24,7 +24,6 @@
 
 namespace {
 
-using kvasir::Outcome;
 using kvasir::Token;
 namespace archive = kvasir::archive;
 namespace engine = kvasir::engine;
