@@ -63,6 +63,31 @@ Descriptor open_file(const std::string& path, int flags, mode_t mode = 0) {
   return Descriptor(::fcntl(opened.get(), F_DUPFD_CLOEXEC, kFirst));
 }
 
+Status read_all(const Descriptor& file, const std::string& path, std::uint64_t offset,
+                std::span<std::byte> into) {
+  while (!into.empty()) {
+    const ssize_t got = ::pread(file.get(), into.data(), into.size(), static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return system_error("cannot read", path, errno);
+    if (got == 0) return cut_short(offset + into.size(), offset);  // it shrank after it was opened
+    into = into.subspan(static_cast<std::size_t>(got));
+    offset += static_cast<std::uint64_t>(got);
+  }
+  return {};
+}
+
+Status write_all(const Descriptor& file, const std::string& path, std::uint64_t offset,
+                 std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t put = ::pwrite(file.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) return system_error("cannot write", path, errno);
+    bytes = bytes.subspan(static_cast<std::size_t>(put));
+    offset += static_cast<std::uint64_t>(put);
+  }
+  return {};
+}
+
 class SystemReadFile final : public ReadFile {
  public:
   SystemReadFile(Descriptor fd, std::uint64_t size, std::string path)
@@ -74,15 +99,7 @@ class SystemReadFile final : public ReadFile {
     if (!inside(offset, into.size(), size_)) {
       return cut_short(checked_add<std::uint64_t>(offset, into.size()).value_or(UINT64_MAX), size_);
     }
-    while (!into.empty()) {
-      const ssize_t got = ::pread(fd_.get(), into.data(), into.size(), static_cast<off_t>(offset));
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) return system_error("cannot read", path_, errno);
-      if (got == 0) return cut_short(offset + into.size(), offset);  // it shrank after it was opened
-      into = into.subspan(static_cast<std::size_t>(got));
-      offset += static_cast<std::uint64_t>(got);
-    }
-    return {};
+    return read_all(fd_, path_, offset, into);
   }
 
  private:
@@ -152,14 +169,7 @@ class SystemReplacingFile final : public ReplacingFile {
 
  private:
   Status put(std::uint64_t offset, std::span<const std::byte> bytes) {
-    while (!bytes.empty()) {
-      const ssize_t put = ::pwrite(fd_.get(), bytes.data(), bytes.size(), static_cast<off_t>(offset));
-      if (put < 0 && errno == EINTR) continue;
-      if (put < 0) return system_error("cannot write", temporary_, errno);
-      bytes = bytes.subspan(static_cast<std::size_t>(put));
-      offset += static_cast<std::uint64_t>(put);
-    }
-    return {};
+    return write_all(fd_, temporary_, offset, bytes);
   }
 
   Descriptor fd_;
@@ -168,6 +178,38 @@ class SystemReplacingFile final : public ReplacingFile {
   std::uint64_t size_ = 0;
   bool committed_ = false;
 };
+
+class SystemScratchFile final : public ScratchFile {
+ public:
+  SystemScratchFile(Descriptor fd, std::string directory)
+      : fd_(std::move(fd)), directory_(std::move(directory)) {}
+
+  [[nodiscard]] Status write_at(std::uint64_t offset, std::span<const std::byte> bytes) override {
+    return write_all(fd_, directory_, offset, bytes);
+  }
+  [[nodiscard]] Status read_at(std::uint64_t offset, std::span<std::byte> into) const override {
+    return read_all(fd_, directory_, offset, into);
+  }
+
+ private:
+  Descriptor fd_;
+  std::string directory_;
+};
+
+// Where the file system knows no files without a name, one is made and loses it before a byte is written.
+Result<std::unique_ptr<ScratchFile>> named_for_a_moment(const std::string& directory) {
+  static std::atomic<unsigned> counter = 0;
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    const std::string name =
+        directory + "/kvasir-scratch-" + std::to_string(::getpid()) + "-" + std::to_string(counter++);
+    Descriptor fd = open_file(name, O_RDWR | O_CREAT | O_EXCL, 0600);
+    if (fd.get() < 0 && errno == EEXIST) continue;
+    if (fd.get() < 0) return system_error("cannot create a scratch file in", directory, errno);
+    if (::unlink(name.c_str()) != 0) return system_error("cannot take the name from", name, errno);
+    return std::make_unique<SystemScratchFile>(std::move(fd), directory);
+  }
+  return fail(Outcome::kIo, "cannot create a scratch file in '" + directory + "'");
+}
 
 class SystemFiles final : public FileSystem {
  public:
@@ -204,6 +246,14 @@ class SystemFiles final : public FileSystem {
       if (errno != EEXIST) return system_error("cannot create", path, errno);
     }
     return fail(Outcome::kIo, "cannot create a temporary file beside '" + path + "'");
+  }
+
+  [[nodiscard]] Result<std::unique_ptr<ScratchFile>> scratch(const std::string& directory) override {
+    Descriptor fd = open_file(directory, O_RDWR | O_TMPFILE, 0600);
+    if (fd.get() >= 0) return std::make_unique<SystemScratchFile>(std::move(fd), directory);
+    const bool unknown = errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL;
+    if (unknown) return named_for_a_moment(directory);
+    return system_error("cannot create a scratch file in", directory, errno);
   }
 
   [[nodiscard]] bool exists(const std::string& path) override {

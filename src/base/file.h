@@ -3,6 +3,7 @@
 //   B1  Until its commit a replaced file's target holds the old bytes, afterwards the new ones, always whole.
 //   B2  Reads are positioned: no cursor is shared and nothing is mapped, so no file can fault
 //       later.
+//   B3  A scratch file has no name while it is written: whatever ends the process frees its space.
 #pragma once
 
 #include <cstddef>
@@ -48,6 +49,19 @@ class ReplacingFile {
   [[nodiscard]] virtual Status commit() = 0;
 };
 
+// Space on a disk that has no name: it is gone with whoever opened it, however that ends. Any thread; calls
+// on different bytes do not influence each other.
+class ScratchFile {
+ public:
+  virtual ~ScratchFile() = default;
+
+  // All bytes or kIo, then of unknown content; the file grows as far as it is written.
+  [[nodiscard]] virtual Status write_at(std::uint64_t offset, std::span<const std::byte> bytes) = 0;
+
+  // As ReadFile::read_at().
+  [[nodiscard]] virtual Status read_at(std::uint64_t offset, std::span<std::byte> into) const = 0;
+};
+
 class FileSystem {
  public:
   virtual ~FileSystem() = default;
@@ -64,6 +78,9 @@ class FileSystem {
 
   // Starts replacing (or creating) `path`. kNotFound where its directory does not exist, else kIo.
   [[nodiscard]] virtual Result<std::unique_ptr<ReplacingFile>> replace(const std::string& path) = 0;
+
+  // An empty scratch file on the disk of `directory`. kNotFound where that does not exist, else kIo.
+  [[nodiscard]] virtual Result<std::unique_ptr<ScratchFile>> scratch(const std::string& directory) = 0;
 
   // Whether a file of any kind has this name; whether that is a symbolic link.
   [[nodiscard]] virtual bool exists(const std::string& path) = 0;

@@ -152,7 +152,7 @@ Compaction::Stretch Compaction::best_stretch(const Task& task, std::span<const R
 Compaction::Stretch Compaction::stretch_behind(const Task& task, std::span<const Run> runs,
                                                std::size_t first) const {
   const Run& before = runs[first - 1];
-  if (before.shift != runs[first].shift) return {};
+  if (before.shift != runs[first].shift || in_tier(before.page)) return {};
   const std::uint32_t most =
       store_->groups_[task.group].free_run_at(before.page, before.cell + before.count, task.budget);
   if (most < runs[first].count) return {};
@@ -165,9 +165,10 @@ Compaction::Stretch Compaction::stretch_behind(const Task& task, std::span<const
 // that a shared neighbour keeps nobody from moving.
 Compaction::Stretch Compaction::longest_stretch(const Task& task, std::span<const Run> runs,
                                                 std::size_t first, std::uint32_t most) const {
+  if (in_tier(runs[first].page)) return {};
   Stretch stretch{.first_run = first, .shared = is_shared(task.group, runs[first])};
   for (const Run& run : runs.subspan(first)) {
-    if (run.shift != runs[first].shift || stretch.cells == most) break;
+    if (in_tier(run.page) || run.shift != runs[first].shift || stretch.cells == most) break;
     if (stretch.runs > 0 && is_shared(task.group, run) != stretch.shared) break;
     if (stretch.cells + run.count > most) {
       // A part of what is no full page itself: pages that are filled leave fewer of them, and holes, behind.
@@ -498,6 +499,7 @@ Result<std::vector<SwapCells>> PageStore::swap(TableId table, std::uint64_t a, s
     }
     if (entry(table).behind > 0)
       return fail(Outcome::kWrongState, "the conversation is behind; let it catch up or rewind it first");
+    KVASIR_TRY(check_in_pool(table));
     std::vector<SwapCells> swaps;
     if (a == b) return swaps;
     std::vector<std::pair<PageTable*, PageTable>> patches;

@@ -57,6 +57,7 @@ EditTicket::EditTicket(PageStore& store, TableId table, const EditOutline& outli
     : store_(&store), table_(table), outline_(outline), more_(more) {
   ++store.open_tickets_;
   store.entry(table).busy = true;
+  store.entry(table).edited = true;
   for (std::size_t group = 0; group < kGroupsMax; ++group) store.edits_need_[group] += more_[group];
 }
 
@@ -80,6 +81,7 @@ EditTicket::~EditTicket() {
 void EditTicket::close() noexcept {
   for (std::size_t group = 0; group < kGroupsMax; ++group) store_->edits_need_[group] -= more_[group];
   store_->entry(table_).busy = false;
+  store_->entry(table_).edited = false;
   --store_->open_tickets_;
   store_ = nullptr;
 }
@@ -105,6 +107,7 @@ Result<EditTicket> PageStore::begin_edit(TableId id, std::span<const EditOperati
     KVASIR_TRY(check_idle(id));
     const Table& table = entry(id);
     KVASIR_ASSIGN(const EditOutline outline, check_edit(id, operations));
+    if (outline.rewritten != Need{}) KVASIR_TRY(check_in_pool(id));
     const Need more = promise_grows(table, operations);
     Demand demand{.cells = outline.rewritten, .total = outline.rewritten};
     for (std::size_t group = 0; group < groups_.size(); ++group) demand.total[group] += more[group];
@@ -142,7 +145,7 @@ std::vector<std::int64_t> PageStore::positions_of(TableId id, std::uint64_t& fro
   positions.reserve(table.length - from);
   for (const Run& run : table.cells[*most].runs()) {
     for (std::uint32_t cell = run.cell; cell < run.cell + run.count; ++cell) {
-      positions.push_back(static_cast<std::int64_t>(groups_[*most].position(run.page, cell)) + run.shift);
+      positions.push_back(static_cast<std::int64_t>(position(*most, run.page, cell)) + run.shift);
     }
   }
   return positions;

@@ -26,13 +26,14 @@ void PageStore::evict(CheckpointId id) noexcept {
   ++checkpoints_evicted_;
 }
 
-// Whether the first cell of a group, which conversations let go of first, or a state can go with it.
+// Whether the first cell of a group, which conversations let go of first, or a state can go with it. What
+// lies in a tier takes no room in the pool.
 bool PageStore::yields(const Checkpoint& checkpoint) const noexcept {
   for (std::size_t group = 0; group < groups_.size(); ++group) {
     const PageTable& cells = checkpoint.cells[group];
     if (cells.empty()) continue;
     const CellAt first = cells.cell_at(cells.start());
-    if (groups_[group].firm_holders(first.page, first.cell) == 0) return true;
+    if (!in_tier(first.page) && groups_[group].firm_holders(first.page, first.cell) == 0) return true;
   }
   return false;
 }

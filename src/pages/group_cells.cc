@@ -122,6 +122,33 @@ bool GroupCells::release(PageId page, CellRange cells, Holder holder) noexcept {
   return close_if_unheld(index);
 }
 
+bool GroupCells::release_all(PageId page, CellRange cells) noexcept {
+  const auto index = static_cast<std::uint32_t>(page);
+  Page& entry = pages_[index];
+  ++changes_;
+  before_change(entry);
+  for (std::uint32_t cell = cells.first; cell < cells.first + cells.count; ++cell) {
+    entry.evictable -= evictable(at(page, cell)) ? 1 : 0;
+    if (holders_[at(page, cell)] == 0) continue;
+    holders_[at(page, cell)] = 0;
+    soft_[at(page, cell)] = 0;
+    entry.free.insert(cell);
+    --entry.held;
+  }
+  after_change(index);
+  return close_if_unheld(index);
+}
+
+void GroupCells::set_holders(CellAt at_cell, std::uint32_t firm, std::uint32_t soft) noexcept {
+  const auto index = static_cast<std::uint32_t>(at_cell.page);
+  ++changes_;
+  before_change(pages_[index]);
+  holders_[at(at_cell.page, at_cell.cell)] = firm + soft;
+  soft_[at(at_cell.page, at_cell.cell)] = soft;
+  pages_[index].evictable += firm == 0 ? 1 : 0;
+  after_change(index);
+}
+
 bool GroupCells::close_if_unheld(std::uint32_t index) noexcept {
   if (pages_[index].held != 0) return false;
   unlink(index);

@@ -48,6 +48,12 @@ class GroupCells {
   // Removes a holder of each cell. Says whether the page became unused; its frames are then the caller's.
   [[nodiscard]] bool release(PageId page, CellRange cells, Holder holder) noexcept;
 
+  // Removes all holders of cells, and says whether the page became unused.
+  [[nodiscard]] bool release_all(PageId page, CellRange cells) noexcept;
+
+  // Gives a cell that was just taken, and has one holder, so many firm and soft ones instead: at least one.
+  void set_holders(CellAt at, std::uint32_t firm, std::uint32_t soft) noexcept;
+
   // Counts and positions of two held cells change places; their bytes and all who name them are the caller's.
   void swap(CellAt a, CellAt b) noexcept;
 

@@ -15,7 +15,9 @@ void HolderIndex::add(Holder holder, std::span<const Run> runs) {
   if (runs.empty()) return;
   const auto index = static_cast<std::uint32_t>(holders_.size());
   holders_.push_back(holder);
-  for (const Run& run : runs) add_piece({index, run.cell, run.count, run.ordinal}, run.page);
+  for (const Run& run : runs) {
+    if (!in_tier(run.page)) add_piece({index, run.cell, run.count, run.ordinal}, run.page);
+  }
 }
 
 void HolderIndex::link(std::uint32_t node, PageId page) noexcept {

@@ -3,7 +3,7 @@
 //
 // Invariants (docs/invariants.md)
 //   M3  While it is current, the index names every list of spans that holds a cell, with the cell's ordinal
-//       there, and no other.
+//       there, and no other. Cells in tiers are in no page.
 #pragma once
 
 #include <cstdint>

@@ -27,15 +27,17 @@ std::uint64_t PageStore::cells_of_line(std::size_t group, const LineInTicket& li
   return 0;
 }
 
-// Cells below an ordinal that no other conversation and no ticket holds.
-std::uint64_t PageStore::exclusive_below(std::size_t group, const PageTable& cells,
-                                         std::uint64_t ordinal) const noexcept {
+// Cells below an ordinal that no other conversation and no ticket holds. Those in a tier count too: before
+// the conversation goes on they are back in the pool, which is admitted for itself.
+std::uint64_t PageStore::exclusive_below(std::size_t group, const PageTable& cells, std::uint64_t ordinal,
+                                         bool returns) const noexcept {
   std::uint64_t exclusive = 0;
   for (const Run& run : cells.runs()) {
     if (run.ordinal >= ordinal) break;
+    if (in_tier(run.page) && !returns) continue;
     const auto count = static_cast<std::uint32_t>(std::min<std::uint64_t>(run.count, ordinal - run.ordinal));
     for (std::uint32_t cell = run.cell; cell < run.cell + count; ++cell) {
-      exclusive += groups_[group].firm_holders(run.page, cell) == 1 ? 1 : 0;
+      exclusive += firm_holders(group, run.page, cell) == 1 ? 1 : 0;
     }
   }
   return exclusive;
@@ -50,32 +52,33 @@ std::uint64_t PageStore::passed_by(std::size_t group, const PageTable& cells,
 }
 
 // What `tokens` more need in a window group, from the end of `cells` on.
-std::uint64_t PageStore::window_need(std::size_t group, const PageTable& cells,
-                                     std::uint64_t tokens) const noexcept {
+std::uint64_t PageStore::window_need(std::size_t group, const PageTable& cells, std::uint64_t tokens,
+                                     bool returns) const noexcept {
   const std::uint64_t passed = passed_by(group, cells, tokens);
   if (tokens <= spec_.pass_tokens || passed <= cells.start()) return tokens;
   const std::uint64_t length = cells.length();
   const std::uint64_t new_ones = passed > length ? passed - length : 0;
-  return tokens - new_ones - exclusive_below(group, cells, passed);
+  return tokens - new_ones - exclusive_below(group, cells, passed, returns);
 }
 
 // What a conversation will need beyond what it and its ticket hold, with so much promised behind the tokens
 // of the ticket's line. That may end in part or not at all, and what it used up is promised again then.
 std::uint64_t PageStore::promise_need(const Table& table, const LineInTicket& line, std::size_t group,
-                                      std::uint64_t promised) const noexcept {
+                                      std::uint64_t promised, bool comes_back) const noexcept {
+  const bool returns = comes_back || table.returns;
   if (promised == 0 && line.count == 0) return 0;
   std::uint64_t need = 0;
   switch (kind(group)) {
     case GroupKind::kFull:
       return promised;
     case GroupKind::kWindow:
-      need = window_need(group, table.cells[group], promised + line.count);
+      need = window_need(group, table.cells[group], promised + line.count, returns);
       break;
     case GroupKind::kRecurrent: {
       // Steps to come, 2 standing for more, as if the present state were still that before the line.
       const std::uint64_t again = std::max(line.paid, line.fewest < line.count ? line.count - 1 : 0);
       const std::uint64_t after = promised > 0 && line.count > 0 ? promised + 1 : promised;
-      const bool replaced = exclusive_below(group, table.cells[group], UINT64_MAX) == 1;
+      const bool replaced = exclusive_below(group, table.cells[group], UINT64_MAX, returns) == 1;
       need = std::min<std::uint64_t>(std::max(promised + again, after), replaced ? 1 : 2);
       break;
     }
@@ -86,10 +89,10 @@ std::uint64_t PageStore::promise_need(const Table& table, const LineInTicket& li
   return need > held ? need - held : 0;
 }
 
-Need PageStore::promise_need(const Table& table, std::uint64_t promised) const noexcept {
+Need PageStore::promise_need(const Table& table, std::uint64_t promised, bool comes_back) const noexcept {
   Need need{};
   for (std::size_t group = 0; group < groups_.size(); ++group) {
-    need[group] = promise_need(table, table.line, group, promised);
+    need[group] = promise_need(table, table.line, group, promised, comes_back);
   }
   return need;
 }

@@ -40,6 +40,10 @@ Result<std::unique_ptr<PageStore>> PageStore::make(StoreSpec spec) {
     return fail(Outcome::kInvalidArgument, std::to_string(spec.groups.size()) + " groups",
                 {.wanted = spec.groups.size(), .limit = kGroupsMax});
   }
+  if (spec.frames >= kFirstTierPage) {
+    return fail(Outcome::kInvalidArgument, "a pool of " + std::to_string(spec.frames) + " frames",
+                {.wanted = spec.frames, .limit = kFirstTierPage - 1, .setting = "--pool"});
+  }
   for (const GroupSpec& group : spec.groups) {
     if (group.layers == 0 || group.layers > kLayersMax) {
       return fail(Outcome::kInvalidArgument, "a group of " + std::to_string(group.layers) + " layers",
@@ -125,6 +129,7 @@ Result<TableId> PageStore::fork(TableId id) {
   copy.first_dirty = parent.first_dirty;
   copy.remembered = parent.remembered;
   copy.encoded = parent.encoded;
+  copy.tiered = parent.tiered;
   for (const CheckpointId checkpoint : copy.checkpoints) own_checkpoint(checkpoint);
   for (std::size_t group = 0; group < groups_.size(); ++group) {
     hold(group, copy.cells[group].runs(), Holder::kFirm);
@@ -167,13 +172,16 @@ std::int64_t PageStore::next_position(TableId id) const noexcept {
     if (kind(group) == GroupKind::kRecurrent || kind(group) == GroupKind::kCross) continue;
     if (table.length == 0) return 0;
     const Run& last = table.cells[group].runs().back();
-    return static_cast<std::int64_t>(groups_[group].position(last.page, last.cell + last.count - 1)) +
-           last.shift + 1;
+    return static_cast<std::int64_t>(position(group, last.page, last.cell + last.count - 1)) + last.shift + 1;
   }
   return static_cast<std::int64_t>(table.length);  // nothing moves where there are states alone
 }
 
 void PageStore::release(std::size_t group, PageId page, CellRange cells, Holder holder) noexcept {
+  if (in_tier(page)) {
+    ++handovers_;  // no cell of the pool changes, but ordinals behind these may
+    return tier_runs_.release(tier_run(page), cells, holder);
+  }
   if (groups_[group].release(page, cells, holder)) give_frames_back(group, page);
 }
 
@@ -182,7 +190,15 @@ void PageStore::release(std::size_t group, std::span<const Run> runs, Holder hol
 }
 
 void PageStore::hold(std::size_t group, std::span<const Run> runs, Holder holder) noexcept {
-  for (const Run& run : runs) groups_[group].hold(run.page, {run.cell, run.count}, holder);
+  for (const Run& run : runs) {
+    const CellRange cells{run.cell, run.count};
+    if (in_tier(run.page)) {
+      ++handovers_;
+      tier_runs_.hold(tier_run(run.page), cells, holder);
+    } else {
+      groups_[group].hold(run.page, cells, holder);
+    }
+  }
 }
 
 // Within capacity: the list was made with room for every frame.

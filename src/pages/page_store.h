@@ -19,6 +19,10 @@
 // was asked for. Its next tokens are those that it is behind by; their room is promised to it. Until it has
 // caught up only open tickets, begin(), promise(), rewind(), fork() and close() are for it.
 //
+// Cells of idle conversations may lie in a tier instead of the pool: their owner brings the bytes away, then
+// spill() lets all who hold them find them there. A table that names such cells is edited, rewound, forked
+// and closed as any other; what reads or adds cells waits until begin_return() has brought them back.
+//
 // Invariants (docs/invariants.md)
 //   S1  Free frames and the frames of used pages are all frames, each once.
 //   S2  A table's spans are in order of ordinals and cover [start, length) without a gap: the start is 0 in a
@@ -54,6 +58,8 @@
 #include "pages/restore.h"
 #include "pages/snapshot.h"
 #include "pages/ticket.h"
+#include "pages/tier_return.h"
+#include "pages/tier_runs.h"
 #include "pages/types.h"
 
 namespace kvasir::pages {
@@ -76,6 +82,7 @@ struct SpaceReport {
   std::uint64_t held_cells = 0;       // over all groups
   std::uint64_t evictable_cells = 0;  // of them held by the index, checkpoints or an open compaction alone
   std::uint64_t hole_cells = 0;       // free cells of used pages
+  std::uint64_t tier_cells = 0;       // that lie in tiers instead
   std::uint64_t checkpoints = 0;      // kept
   double fragmentation =
       0;  // 0: every conversation lies in as few spans as its length allows; towards 1: in many
@@ -83,8 +90,9 @@ struct SpaceReport {
 
 // What one conversation holds, in cells over all groups; a state is one cell.
 struct Holdings {
-  std::uint64_t own = 0;     // of which it is the only firm holder
-  std::uint64_t shared = 0;  // with others
+  std::uint64_t own = 0;      // of which it is the only firm holder
+  std::uint64_t shared = 0;   // with others
+  std::uint64_t spilled = 0;  // more, which lie in tiers
   std::uint64_t spans = 0;
   std::uint64_t promised = 0;  // tokens, those it is behind by included
 };
@@ -174,6 +182,44 @@ class PageStore {
   // still hold of it. `tokens` are all its committed ones. Where memory is short some stay out.
   void remember(TableId id, std::span<const Token> tokens, std::uint64_t salt) noexcept;
 
+  // The next run of a conversation's cells that may go to a tier: side by side in one page, held firmly by
+  // conversations alone that let go of them, which those are that are set in `idle` (by their id) and in no
+  // open ticket. Nothing where there is none.
+  [[nodiscard]] std::optional<CellRun> next_to_spill(TableId id,
+                                                     std::span<const std::uint8_t> idle) const noexcept;
+
+  // What could be had if all cells that may go were gone and all that yields were given up: in holes, and as
+  // frames. Throws std::bad_alloc.
+  struct Supply {
+    Need holes{};
+    std::uint64_t frames = 0;
+  };
+  [[nodiscard]] Supply supply_beside_idle(std::span<const std::uint8_t> idle) const;
+
+  // Whether `count` more tokens of a conversation, and its own cells that lie in tiers, would fit into that.
+  [[nodiscard]] bool could_fit(TableId id, std::uint64_t count, const Supply& supply) const noexcept;
+
+  // Lets all who hold the cells of a run find them in a tier, where their bytes are safe as `block`; the
+  // cells are free then. The index lets go of them first. kWrongState where somebody holds one firmly who
+  // does not let go of it, kOutOfMemory; with nothing changed.
+  [[nodiscard]] Result<TierRunId> spill(const CellRun& run, TierBlock block,
+                                        std::span<const std::uint8_t> idle);
+
+  // Reserves cells for all that a conversation has in tiers, and promises it `count` more tokens beside (or
+  // what it was promised before, if that is more). Errors and eviction as begin().
+  [[nodiscard]] Result<ReturnTicket> begin_return(TableId id, std::uint64_t count);
+
+  // Cells of a conversation that lie in tiers.
+  [[nodiscard]] std::uint64_t cells_in_tiers(TableId table) const noexcept {
+    return entry(table).tiered ? cells_in_tiers(entry(table)) : 0;
+  }
+  [[nodiscard]] const TierRuns& tier_runs() const noexcept { return tier_runs_; }
+  void forget_gone_blocks() noexcept { tier_runs_.forget_gone(); }
+
+  // Whether computing the same tokens again gives the same cells: none was removed, moved or divided but from
+  // the end.
+  [[nodiscard]] bool clean(TableId table) const noexcept { return entry(table).first_dirty == kAllClean; }
+
   // Gives an empty conversation the longest beginning of `tokens` that the index can serve in every group, at
   // most `limit` tokens: a window group needs the cells that the next token sees, a recurrent one the state
   // at its end. Answers how many. What this turns from evictable into held must fit, else fewer. kWrongState
@@ -248,7 +294,8 @@ class PageStore {
     return groups_[group].frames(page)[layer];
   }
   [[nodiscard]] std::uint64_t position(std::size_t group, PageId page, std::uint32_t cell) const noexcept {
-    return groups_[group].position(page, cell);
+    return in_tier(page) ? tier_runs_.cell(tier_run(page), cell).position
+                         : groups_[group].position(page, cell);
   }
 
   [[nodiscard]] std::uint64_t tokens_free() const noexcept;
@@ -275,6 +322,7 @@ class PageStore {
   friend class EncodeTicket;
   friend class RestoreTicket;
   friend class Snapshot;
+  friend class ReturnTicket;
   friend class Compaction;
 
   static constexpr std::uint64_t kAllClean = UINT64_MAX;
@@ -290,7 +338,10 @@ class PageStore {
     std::uint64_t remembered = 0;           // tokens offered to the index
     std::uint64_t encoded = 0;              // which encoder's output it attends to; 0: none
     LineInTicket line;                      // of the open ticket of a step
+    bool tiered = false;                    // some of its cells may lie in tiers
     bool busy = false;                      // in an open ticket of any kind
+    bool edited = false;                    // of an edit
+    bool returns = false;                   // of a return
     bool open = false;
   };
 
@@ -307,6 +358,12 @@ class PageStore {
     return spec_.groups[group].width + kReleaseSlack;
   }
   [[nodiscard]] Status check_idle(TableId table) const;
+  [[nodiscard]] Status check_in_pool(TableId table) const;
+  [[nodiscard]] std::uint32_t firm_holders(std::size_t group, PageId page,
+                                           std::uint32_t cell) const noexcept {
+    return in_tier(page) ? tier_runs_.cell(tier_run(page), cell).firm
+                         : groups_[group].firm_holders(page, cell);
+  }
   [[nodiscard]] Status check_plan(std::span<const Growth> plan) const;
   [[nodiscard]] Status check_positions(std::span<const Growth> plan) const;
 
@@ -319,14 +376,15 @@ class PageStore {
   // What conversations need (need.cc).
   [[nodiscard]] std::uint64_t cells_of_line(std::size_t group, const LineInTicket& line) const noexcept;
   [[nodiscard]] std::uint64_t exclusive_below(std::size_t group, const PageTable& cells,
-                                              std::uint64_t ordinal) const noexcept;
+                                              std::uint64_t ordinal, bool returns) const noexcept;
   [[nodiscard]] std::uint64_t passed_by(std::size_t group, const PageTable& cells,
                                         std::uint64_t tokens) const noexcept;
-  [[nodiscard]] std::uint64_t window_need(std::size_t group, const PageTable& cells,
-                                          std::uint64_t tokens) const noexcept;
+  [[nodiscard]] std::uint64_t window_need(std::size_t group, const PageTable& cells, std::uint64_t tokens,
+                                          bool returns) const noexcept;
   [[nodiscard]] std::uint64_t promise_need(const Table& table, const LineInTicket& line, std::size_t group,
-                                           std::uint64_t promised) const noexcept;
-  [[nodiscard]] Need promise_need(const Table& table, std::uint64_t promised) const noexcept;
+                                           std::uint64_t promised, bool comes_back = false) const noexcept;
+  [[nodiscard]] Need promise_need(const Table& table, std::uint64_t promised,
+                                  bool comes_back = false) const noexcept;
   [[nodiscard]] Need promised_need() const noexcept;
   [[nodiscard]] Need promised_but(const Table& table) const noexcept;
   [[nodiscard]] Need need_of_unit(std::uint64_t tokens) const noexcept;
@@ -427,6 +485,24 @@ class PageStore {
   void plan_divide(EditTicket& ticket, std::uint32_t group, const EditOperation& operation,
                    std::uint64_t& fresh_pages);
 
+  // Tiers (spilling.cc, tier_return.cc).
+  // Spans as they will be, for a holder of cells that move.
+  struct Patch {
+    Table* table = nullptr;  // nothing for a snapshot or a checkpoint
+    PageTable* cells = nullptr;
+    PageTable after;
+  };
+  [[nodiscard]] bool lets_go(std::size_t table, std::span<const std::uint8_t> idle) const noexcept;
+  [[nodiscard]] CellMask kept_cells(std::uint32_t group, const Run& run,
+                                    std::span<const std::uint8_t> idle) const noexcept;
+  [[nodiscard]] bool may_spill(const CellRun& run, std::span<const std::uint8_t> idle) const noexcept;
+  [[nodiscard]] std::vector<Patch> patches_of(std::size_t group, const Moves& moves);
+  void install(std::span<Patch> patches) noexcept;
+  void hold_in_tier(TierRunId id, std::uint32_t cell, std::uint32_t firm, std::uint32_t soft) noexcept;
+  void take_places(ReturnTicket& ticket, std::uint32_t group, const Run& span, Run& before,
+                   std::uint64_t& pages);
+  [[nodiscard]] std::uint64_t cells_in_tiers(const Table& table) const noexcept;
+
   // Every list of spans that names cells of a group: tables, snapshots, index blocks and checkpoints.
   template <class Visit>
   void visit_holders(std::size_t group, const Visit& visit) {
@@ -452,6 +528,7 @@ class PageStore {
   [[nodiscard]] Status check_holders(std::size_t group) const;
   [[nodiscard]] Status check_table(const Table& table, std::size_t group) const;
   [[nodiscard]] Status check_checkpoints() const;
+  [[nodiscard]] Status check_tier_runs() const;
   [[nodiscard]] std::uint64_t count_spans(std::uint64_t& fewest) const noexcept;
 
   StoreSpec spec_;
@@ -463,6 +540,7 @@ class PageStore {
   PrefixIndex index_;
   std::vector<PageTable> block_cells_;  // of the block that remember() is about to enter
   Checkpoints checkpoints_;
+  TierRuns tier_runs_;
   std::uint64_t checkpoints_evicted_ = 0;
   std::uint64_t encodes_ = 0;         // encoder outputs so far
   std::uint64_t promised_ = 0;        // over all tables

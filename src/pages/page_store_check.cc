@@ -18,6 +18,7 @@ std::unexpected<Error> broken(const std::string& what) {
 
 // Adds one for each cell of a span, or of the spans, in [page * page_cells + cell].
 void count_cells(const Run& run, std::uint32_t page_cells, std::vector<std::uint32_t>& counts) {
+  if (in_tier(run.page)) return;
   for (std::uint32_t i = 0; i < run.count; ++i) {
     ++counts[static_cast<std::size_t>(run.page) * page_cells + run.cell + i];
   }
@@ -68,7 +69,58 @@ Status PageStore::check_invariants() const {
   for (const Table& table : tables_) promised += table.promised;
   if (promised != promised_) return broken("S6: the promises are summed wrongly");
   if (!promises_fit()) return broken("S6: more is promised than fits");
+  KVASIR_TRY(check_tier_runs());
   return check_checkpoints();
+}
+
+// L1 to L3.
+Status PageStore::check_tier_runs() const {
+  std::vector<std::vector<TierRuns::Cell>> counted(tier_runs_.ids());
+  for (std::uint32_t id = 0; id < counted.size(); ++id) counted[id].resize(tier_runs_.cells(TierRunId{id}));
+  bool unknown = false;
+  const auto count = [&](std::size_t group, const PageTable& cells, Holder holder) {
+    for (const Run& run : cells.runs()) {
+      if (!in_tier(run.page)) continue;
+      const TierRunId id = tier_run(run.page);
+      if (!tier_runs_.known(id) || tier_runs_.group(id) != group ||
+          std::uint64_t{run.cell} + run.count > tier_runs_.cells(id)) {
+        unknown = true;
+        return;
+      }
+      for (std::uint32_t i = run.cell; i < run.cell + run.count; ++i) {
+        TierRuns::Cell& cell = counted[static_cast<std::size_t>(id)][i];
+        ++(holder == Holder::kFirm ? cell.firm : cell.soft);
+      }
+    }
+  };
+  for (std::size_t group = 0; group < groups_.size(); ++group) {
+    for (const Table& table : tables_) {
+      if (!table.open) continue;
+      count(group, table.cells[group], Holder::kFirm);
+      if (!table.tiered && table.cells[group].cells_in_tiers() > 0)
+        return broken("L2: a table does not know that its cells lie in a tier");
+    }
+    for (const Snapshot* const snapshot : snapshots_) count(group, snapshot->cells_[group], Holder::kFirm);
+    checkpoints_.visit(
+        [&](CheckpointId, const Checkpoint& one) { count(group, one.cells[group], Holder::kSoft); });
+    for (const PrefixIndex::BlockId block : index_.blocks()) {
+      if (index_.cells(block)[group].cells_in_tiers() > 0) return broken("L3: the index names a tier");
+    }
+  }
+  if (unknown) return broken("L2: somebody names a tier run that is not there");
+  std::uint64_t held = 0;
+  for (std::uint32_t id = 0; id < counted.size(); ++id) {
+    std::uint32_t of_run = 0;
+    for (std::uint32_t i = 0; i < counted[id].size(); ++i) {
+      const TierRuns::Cell& cell = tier_runs_.cell(TierRunId{id}, i);
+      if (cell.firm != counted[id][i].firm || cell.soft != counted[id][i].soft || cell.returns > 0)
+        return broken("L3: the holders of a cell in a tier are counted wrongly");
+      of_run += cell.held() ? 1 : 0;
+    }
+    if (tier_runs_.known(TierRunId{id}) != (of_run > 0)) return broken("L1: a tier run that nobody holds");
+    held += of_run;
+  }
+  return held == tier_runs_.held_cells() ? Status() : broken("L1: the cells in tiers are counted wrongly");
 }
 
 // S2, S7 and S8 for one group of a table.
@@ -90,7 +142,7 @@ Status PageStore::check_table(const Table& table, std::size_t group) const {
       if (cells.cells() != (length > 0 ? 1 : 0)) return broken("S8: a conversation without its state");
       if (length == 0) return {};
       const Run& state = cells.runs().front();
-      if (groups_[group].position(state.page, 0) != length) return broken("S8: a state of another length");
+      if (position(group, state.page, 0) != length) return broken("S8: a state of another length");
       return {};
     }
     case GroupKind::kCross:
@@ -127,7 +179,7 @@ Status PageStore::check_checkpoints() const {
       const std::uint64_t floor = checkpoint.floors[group];
       const std::uint64_t ordinal = checkpoint.ordinal;
       if (kind(group) == GroupKind::kRecurrent &&
-          (cells.cells() != 1 || groups_[group].position(cells.runs().front().page, 0) != ordinal)) {
+          (cells.cells() != 1 || position(group, cells.runs().front().page, 0) != ordinal)) {
         wrong = broken("K2: a checkpoint without its state");
       }
       if (kind(group) != GroupKind::kWindow) continue;

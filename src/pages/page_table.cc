@@ -126,6 +126,29 @@ void PageTable::apply(const Patch& patch) noexcept {
   }
 }
 
+PageTable PageTable::relocated(const Moves& moves) const {
+  PageTable result;
+  result.start_ = start_;
+  result.runs_.reserve(runs_.size() + 2);
+  for (const Run& run : runs_) {
+    moves.visit({run.page, run.cell}, run.count, [&](CellAt, CellAt after, std::uint32_t count) {
+      result.append({after.page, after.cell, count, 0, run.shift});
+    });
+  }
+  return result;
+}
+
+bool PageTable::names_any(const Moves& moves) const noexcept {
+  return std::ranges::any_of(runs_,
+                             [&](const Run& run) { return moves.any({run.page, run.cell}, run.count); });
+}
+
+std::uint64_t PageTable::cells_in_tiers() const noexcept {
+  std::uint64_t cells = 0;
+  for (const Run& run : runs_) cells += in_tier(run.page) ? run.count : 0;
+  return cells;
+}
+
 PageTable PageTable::exchanged(CellAt a, CellAt b) const {
   PageTable result;
   result.start_ = start_;

@@ -98,11 +98,20 @@ class PageTable {
   // Allocates nothing after reserve(growth()).
   void apply(const Patch& patch) noexcept;
 
+  // The same table with cells found where they have moved. Throws std::bad_alloc.
+  [[nodiscard]] PageTable relocated(const Moves& moves) const;
+
   // The same table with two cells exchanged.
   [[nodiscard]] PageTable exchanged(CellAt a, CellAt b) const;
 
   // Whether a span holds one of the cells [from, from + count).
   [[nodiscard]] bool names_any(CellAt from, std::uint32_t count) const noexcept;
+
+  // Whether a span holds a cell that moves.
+  [[nodiscard]] bool names_any(const Moves& moves) const noexcept;
+
+  // Cells that lie in tiers.
+  [[nodiscard]] std::uint64_t cells_in_tiers() const noexcept;
 
   void clear() noexcept {
     runs_.clear();

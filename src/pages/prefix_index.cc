@@ -123,6 +123,20 @@ std::vector<PrefixIndex::BlockId> PrefixIndex::blocks() const {
   return all;
 }
 
+// From the newest on a parent is met before its children (I2).
+std::vector<PrefixIndex::BlockId> PrefixIndex::naming(const CellRun& cells) const {
+  std::vector<BlockId> all;
+  std::vector<bool> named(blocks_.size());
+  for (BlockId id = newest_; id != kRoot; id = blocks_[id].older) {
+    const Block& block = blocks_[id];
+    const bool behind_one = block.parent != kRoot && named[block.parent];
+    named[id] = behind_one || block.cells[cells.group].names_any(cells.at, cells.count);
+    if (named[id]) all.push_back(id);
+  }
+  std::ranges::reverse(all);
+  return all;
+}
+
 void PrefixIndex::link_newest(BlockId id) noexcept {
   blocks_[id].older = newest_;
   blocks_[id].newer = kRoot;

@@ -69,6 +69,10 @@ class PrefixIndex {
   // Takes a block without children out, whose cells the caller has released.
   void erase(BlockId id) noexcept;
 
+  // The blocks that name one of the cells of a group, and all behind them; children come before their
+  // parents. Throws std::bad_alloc.
+  [[nodiscard]] std::vector<BlockId> naming(const CellRun& cells) const;
+
   [[nodiscard]] std::span<const PageTable> cells(BlockId block) const noexcept {
     return blocks_[block].cells;
   }

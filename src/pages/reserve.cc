@@ -24,8 +24,20 @@ Status PageStore::check_plan(std::span<const Growth> plan) const {
       }
     }
   }
-  for (const Growth& growth : plan) KVASIR_TRY(check_idle(growth.table));
+  for (const Growth& growth : plan) {
+    KVASIR_TRY(check_idle(growth.table));
+    KVASIR_TRY(check_in_pool(growth.table));
+  }
   return {};
+}
+
+// What reads or adds cells needs all of a conversation in the pool.
+Status PageStore::check_in_pool(TableId table) const {
+  const std::uint64_t away = cells_in_tiers(table);
+  if (away == 0) return {};
+  return fail(Outcome::kWrongState,
+              std::to_string(away) + " cells of the conversation lie in a tier; let it return first",
+              {.available = away});
 }
 
 // Only one ticket at a time can change a conversation (S9).

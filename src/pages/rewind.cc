@@ -149,6 +149,7 @@ Result<std::uint64_t> PageStore::rewind(TableId id, std::uint64_t length) {
     }
     Return planned = plan_return(table, length);
     KVASIR_TRY(perform_return(table, planned));
+    table.tiered = cells_in_tiers(table) > 0;
     if (planned.restored) checkpoints_.at(*planned.restored).used = index_.tick();
     drop_checkpoints_above(table, table.length);
     if (table.first_dirty >= table.length) table.first_dirty = kAllClean;

@@ -11,6 +11,7 @@
 namespace kvasir::pages {
 void PageStore::remember(TableId id, std::span<const Token> tokens, std::uint64_t salt) noexcept {
   Table& table = entry(id);
+  if (cells_in_tiers(id) > 0) return;  // the index knows the pool alone
   const std::uint64_t block = spec_.page_cells;
   const std::uint64_t clean = std::min({table.length, table.first_dirty, std::uint64_t{tokens.size()}});
   if (clean / block <= table.remembered / block) return;
@@ -70,8 +71,9 @@ void PageStore::cells_for_block(const Table& table, std::size_t group, std::uint
         return;
       }
       const auto checkpoint = nearest_checkpoint(table, end);
-      if (checkpoint && checkpoints_.at(*checkpoint).ordinal == end)
-        into = checkpoints_.at(*checkpoint).cells[group];
+      if (!checkpoint || checkpoints_.at(*checkpoint).ordinal != end) return;
+      const PageTable& state = checkpoints_.at(*checkpoint).cells[group];
+      if (state.cells_in_tiers() == 0) into = state;
       return;
     }
     case GroupKind::kCross:

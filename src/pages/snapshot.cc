@@ -16,8 +16,8 @@ namespace kvasir::pages {
 // The numbers of the cells of one group that were met so far.
 class Snapshot::Numbering {
  public:
-  Numbering(const GroupCells& group, std::vector<CellStretch>& stretches, PageTable& cells)
-      : group_(&group), stretches_(&stretches), cells_(&cells) {}
+  Numbering(const PageStore& store, std::size_t group, std::vector<CellStretch>& stretches, PageTable& cells)
+      : store_(&store), group_(group), stretches_(&stretches), cells_(&cells) {}
 
   // The spans of a table as pieces.
   [[nodiscard]] std::vector<CellPiece> pieces(std::span<const Run> runs) {
@@ -31,7 +31,7 @@ class Snapshot::Numbering {
 
   void add(const Run& run, std::vector<CellPiece>& pieces) {
     std::vector<std::uint64_t>& numbers = pages_[static_cast<std::uint32_t>(run.page)];
-    if (numbers.empty()) numbers.resize(group_->page_cells(), kNone);
+    if (numbers.empty()) numbers.resize(store_->page_cells(), kNone);
     for (std::uint32_t cell = run.cell; cell < run.cell + run.count; ++cell) {
       if (numbers[cell] == kNone) number(run.page, cell, numbers);
       const std::uint64_t mine = numbers[cell];
@@ -48,7 +48,7 @@ class Snapshot::Numbering {
   void number(PageId page, std::uint32_t cell, std::vector<std::uint64_t>& numbers) {
     numbers[cell] = cells_->length();
     cells_->append({.page = page, .cell = cell, .count = 1});
-    const std::uint64_t position = group_->position(page, cell);
+    const std::uint64_t position = store_->position(group_, page, cell);
     if (!stretches_->empty() && stretches_->back().position + stretches_->back().count == position) {
       ++stretches_->back().count;
     } else {
@@ -56,7 +56,8 @@ class Snapshot::Numbering {
     }
   }
 
-  const GroupCells* group_;
+  const PageStore* store_;
+  std::size_t group_;
   std::vector<CellStretch>* stretches_;
   PageTable* cells_;
   std::unordered_map<std::uint32_t, std::vector<std::uint64_t>> pages_;  // [page][cell]
@@ -79,7 +80,7 @@ Layout PageStore::describe(std::span<const TableId> ids, std::vector<PageTable>&
   std::vector<Snapshot::Numbering> numbering;
   numbering.reserve(groups_.size());
   for (std::size_t group = 0; group < groups_.size(); ++group)
-    numbering.emplace_back(groups_[group], layout.cells[group], cells[group]);
+    numbering.emplace_back(*this, group, layout.cells[group], cells[group]);
   std::vector<CheckpointId> checkpoints;
   std::vector<std::uint64_t> encoded;
   for (const TableId id : ids) {

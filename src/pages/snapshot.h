@@ -25,8 +25,8 @@ class Snapshot {
 
   [[nodiscard]] const Layout& layout() const noexcept { return layout_; }
 
-  // Where the cells of a group lie now: the ordinals of these spans are the layout's numbers. Cells may
-  // change places from one call of the store to the next; what they hold does not change.
+  // Where the cells of a group lie now, in the pool or in tiers: the ordinals of these spans are the layout's
+  // numbers. Cells may change places from one call of the store to the next; what they hold does not change.
   [[nodiscard]] const PageTable& cells(std::size_t group) const noexcept { return cells_[group]; }
 
  private:

@@ -163,8 +163,12 @@ std::uint64_t PageStore::count_spans(std::uint64_t& fewest) const noexcept {
   fewest = 0;
   for (const Table& table : tables_) {
     for (const PageTable& cells : table.cells) {
+      const std::uint64_t in_tiers = table.tiered ? cells.cells_in_tiers() : 0;
       spans += cells.runs().size();
-      fewest += base::div_up<std::uint64_t>(cells.cells(), spec_.page_cells);
+      if (in_tiers > 0)
+        spans -= static_cast<std::uint64_t>(
+            std::ranges::count_if(cells.runs(), [](const Run& run) { return in_tier(run.page); }));
+      fewest += base::div_up<std::uint64_t>(cells.cells() - in_tiers, spec_.page_cells);
     }
   }
   return spans;
@@ -180,6 +184,7 @@ SpaceReport PageStore::space() const noexcept {
     report.evictable_cells += group.evictable_cells();
     report.hole_cells += group.free_cells();
   }
+  report.tier_cells = tier_runs_.held_cells();
   checkpoints_.visit([&](CheckpointId, const Checkpoint&) { ++report.checkpoints; });
   std::uint64_t fewest = 0;
   const std::uint64_t spans = count_spans(fewest);
@@ -192,6 +197,10 @@ Holdings PageStore::holdings(TableId table) const noexcept {
   for (std::size_t group = 0; group < groups_.size(); ++group) {
     for (const Run& run : runs(table, group)) {
       ++holdings.spans;
+      if (in_tier(run.page)) {
+        holdings.spilled += run.count;
+        continue;
+      }
       for (std::uint32_t cell = run.cell; cell < run.cell + run.count; ++cell) {
         ++(groups_[group].firm_holders(run.page, cell) == 1 ? holdings.own : holdings.shared);
       }

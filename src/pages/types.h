@@ -18,6 +18,23 @@ enum class FrameId : std::uint32_t {};
 // A conversation's page tables, one for each group.
 enum class TableId : std::uint32_t {};
 
+// Cells that lie in a tier instead of the pool, at most a page of them. They are named as those of a page
+// are: the ids of such pages begin behind those of all others.
+enum class TierRunId : std::uint32_t {};
+inline constexpr std::uint32_t kFirstTierPage = std::uint32_t{1} << 31;
+[[nodiscard]] constexpr bool in_tier(PageId page) noexcept {
+  return static_cast<std::uint32_t>(page) >= kFirstTierPage;
+}
+[[nodiscard]] constexpr PageId tier_page(TierRunId run) noexcept {
+  return PageId{kFirstTierPage + static_cast<std::uint32_t>(run)};
+}
+[[nodiscard]] constexpr TierRunId tier_run(PageId page) noexcept {
+  return TierRunId{static_cast<std::uint32_t>(page) - kFirstTierPage};
+}
+
+// What the owner of the tiers calls the bytes of a tier run.
+enum class TierBlock : std::uint64_t {};
+
 // Limits of a page. Cells lie sixteen side by side in vector lanes, so a page is whole sixteens.
 inline constexpr std::uint32_t kCellsStep = 16;
 inline constexpr std::uint32_t kPageCellsMax = 256;
@@ -73,6 +90,15 @@ struct CellAt {
   friend bool operator==(const CellAt&, const CellAt&) = default;
 };
 
+// Cells side by side in one page of a group.
+struct CellRun {
+  std::uint32_t group = 0;
+  CellAt at;
+  std::uint32_t count = 0;
+
+  friend bool operator==(const CellRun&, const CellRun&) = default;
+};
+
 // What is to be done to bytes, in every layer of a group. The page store plans these; the owner of the bytes
 // performs them before the edit that planned them is committed.
 struct CopyCells {
@@ -84,6 +110,15 @@ struct CopyCells {
 struct RotateCells {
   CopyCells cells;
   std::vector<std::int64_t> turns;  // for each cell: new storage position - old one
+};
+
+// Bytes of a tier run, from its cell `first` on, that come back into the pool.
+struct FetchCells {
+  std::uint32_t group = 0;
+  TierRunId run{};
+  std::uint32_t first = 0;
+  CellAt to;
+  std::uint32_t count = 0;
 };
 
 // Cells of each group, by its index.

@@ -26,8 +26,32 @@ std::uint64_t& FakeArena::value(std::size_t group, CellAt at, std::uint32_t laye
 }
 
 std::uint64_t FakeArena::value(std::size_t group, CellAt at, std::uint32_t layer) const {
+  if (in_tier(at.page)) {
+    const TierRunId run = tier_run(at.page);
+    const std::vector<std::uint64_t>& away = away_.at(store_->tier_runs().block(run));
+    return away.at(std::size_t{layer} * store_->tier_runs().cells(run) + at.cell);
+  }
   const auto frame = static_cast<std::size_t>(store_->frame(group, at.page, layer));
   return values_.at(frame * store_->page_cells() + at.cell);
+}
+
+TierBlock FakeArena::put_away(const CellRun& run) {
+  const TierBlock block{2 * ++blocks_made_};  // odd names are left to others
+  std::vector<std::uint64_t>& away = away_[block];
+  for (std::uint32_t layer = 0; layer < store_->group(run.group).layers(); ++layer) {
+    for (std::uint32_t i = 0; i < run.count; ++i)
+      away.push_back(std::as_const(*this).value(run.group, {run.at.page, run.at.cell + i}, layer));
+  }
+  return block;
+}
+
+void FakeArena::perform(const FetchCells& job) {
+  for (std::uint32_t layer = 0; layer < store_->group(job.group).layers(); ++layer) {
+    for (std::uint32_t i = 0; i < job.count; ++i) {
+      value(job.group, {job.to.page, job.to.cell + i}, layer) =
+          std::as_const(*this).value(job.group, {tier_page(job.run), job.first + i}, layer);
+    }
+  }
 }
 
 void FakeArena::write(std::size_t group, CellAt at, Contents contents) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -32,6 +33,13 @@ class CellBytes {
   virtual void perform(const RotateCells& job) = 0;
   virtual void perform(const SwapCells& job) = 0;
 
+  // Copies the bytes of a run away, and back from where the store says they are; what they are called is a
+  // name of its own for each run that was put away and not forgotten.
+  [[nodiscard]] virtual TierBlock put_away(const CellRun& run) = 0;
+  virtual void perform(const FetchCells& job) = 0;
+  virtual void forget(TierBlock block) = 0;
+  [[nodiscard]] virtual std::size_t blocks() const = 0;
+
   // Whether every layer of a cell holds these contents at the cell's present storage position, after the
   // turns that Turns knows by this number.
   [[nodiscard]] virtual bool holds(std::size_t group, CellAt at, Contents contents,
@@ -59,6 +67,10 @@ class FakeArena : public CellBytes {
   void perform(std::span<const CopyCells> jobs) override;
   void perform(const RotateCells& job) override;
   void perform(const SwapCells& job) override;
+  [[nodiscard]] TierBlock put_away(const CellRun& run) override;
+  void perform(const FetchCells& job) override;
+  void forget(TierBlock block) override { away_.erase(block); }
+  [[nodiscard]] std::size_t blocks() const override { return away_.size(); }
   [[nodiscard]] bool holds(std::size_t group, CellAt at, Contents contents,
                            std::uint32_t turns) const override;
   void poison_free_cells() override;
@@ -72,7 +84,9 @@ class FakeArena : public CellBytes {
   [[nodiscard]] std::uint64_t value(std::size_t group, CellAt at, std::uint32_t layer) const;
 
   const PageStore* store_;
-  std::vector<std::uint64_t> values_;  // [frame][cell]
+  std::vector<std::uint64_t> values_;                     // [frame][cell]
+  std::map<TierBlock, std::vector<std::uint64_t>> away_;  // [block][layer * cells + cell]
+  std::uint64_t blocks_made_ = 0;
 };
 
 }  // namespace kvasir::pages::test

@@ -107,6 +107,53 @@ void RealArena::perform(const SwapCells& job) {
   }
 }
 
+// States are put away as numbers, by even names.
+TierBlock RealArena::put_away(const CellRun& run) {
+  if (is_state(run.group)) return states_.put_away(run);
+  const TierBlock block{2 * ++blocks_made_ + 1};
+  const kv::LayerGeometry& geometry = geometry_[run.group];
+  const std::size_t bytes = run.count * arena_.cell_bytes(geometry);
+  CellRows& away = away_[block];
+  away.resize(bytes * store_->group(run.group).layers());
+  for (std::uint32_t layer = 0; layer < store_->group(run.group).layers(); ++layer) {
+    arena_.export_cells(geometry, place(run.group, run.at, layer), run.count,
+                        std::span(away).subspan(layer * bytes, bytes));
+  }
+  return block;
+}
+
+void RealArena::perform(const FetchCells& job) {
+  if (is_state(job.group)) return states_.perform(job);
+  const kv::LayerGeometry& geometry = geometry_[job.group];
+  const CellRows& away = away_.at(store_->tier_runs().block(job.run));
+  const std::size_t cell = arena_.cell_bytes(geometry);
+  for (std::uint32_t layer = 0; layer < store_->group(job.group).layers(); ++layer) {
+    const std::size_t from = (std::size_t{layer} * store_->tier_runs().cells(job.run) + job.first) * cell;
+    arena_.import_cells(geometry, place(job.group, job.to, layer), job.count,
+                        std::span(away).subspan(from, job.count * cell));
+  }
+}
+
+void RealArena::forget(TierBlock block) {
+  if (static_cast<std::uint64_t>(block) % 2 == 0) return states_.forget(block);
+  away_.erase(block);
+}
+
+// Appends the bytes of one layer of a cell, wherever it lies.
+void RealArena::append_row(std::size_t group, CellAt at, std::uint32_t layer, CellRows& out) const {
+  const kv::LayerGeometry& geometry = geometry_[group];
+  if (!in_tier(at.page)) {
+    return arena_.append_cell(geometry, store_->frame(group, at.page, layer), at.cell, out);
+  }
+  const TierRunId run = tier_run(at.page);
+  const std::size_t cell = arena_.cell_bytes(geometry);
+  const CellRows& away = away_.at(store_->tier_runs().block(run));
+  const auto from =
+      away.begin() +
+      static_cast<std::ptrdiff_t>((std::size_t{layer} * store_->tier_runs().cells(run) + at.cell) * cell);
+  out.insert(out.end(), from, from + static_cast<std::ptrdiff_t>(cell));
+}
+
 // A cell as it was computed and then turned, each time rounded to its type again.
 const RealArena::CellRows& RealArena::expected(std::size_t group, std::uint32_t layer, Contents contents,
                                                std::int64_t position, std::uint32_t turns) const {
@@ -138,7 +185,7 @@ bool RealArena::holds(std::size_t group, CellAt at, Contents contents, std::uint
   CellRows there;
   for (std::uint32_t layer = 0; layer < store_->group(group).layers(); ++layer) {
     there.clear();
-    arena_.append_cell(geometry_[group], store_->frame(group, at.page, layer), at.cell, there);
+    append_row(group, at, layer, there);
     if (there != expected(group, layer, contents, position, turns)) return false;
   }
   return true;
@@ -166,7 +213,7 @@ void RealArena::append_cell(std::size_t group, CellAt at, std::vector<std::uint6
   CellRows there;
   for (std::uint32_t layer = 0; layer < store_->group(group).layers(); ++layer) {
     there.clear();
-    arena_.append_cell(geometry_[group], store_->frame(group, at.page, layer), at.cell, there);
+    append_row(group, at, layer, there);
     std::uint64_t hash = there.size();
     for (const std::byte byte : there) hash = mix(hash ^ static_cast<std::uint64_t>(byte));
     out.push_back(hash);
@@ -177,7 +224,7 @@ std::vector<std::byte> RealArena::save_cell(std::size_t group, CellAt at) const 
   if (is_state(group)) return states_.save_cell(group, at);
   CellRows rows;
   for (std::uint32_t layer = 0; layer < store_->group(group).layers(); ++layer) {
-    arena_.append_cell(geometry_[group], store_->frame(group, at.page, layer), at.cell, rows);
+    append_row(group, at, layer, rows);
   }
   return rows;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <unordered_map>
 #include <vector>
 
@@ -24,6 +25,10 @@ class RealArena : public CellBytes {
   void perform(std::span<const CopyCells> jobs) override;
   void perform(const RotateCells& job) override;
   void perform(const SwapCells& job) override;
+  [[nodiscard]] TierBlock put_away(const CellRun& run) override;
+  void perform(const FetchCells& job) override;
+  void forget(TierBlock block) override;
+  [[nodiscard]] std::size_t blocks() const override { return away_.size() + states_.blocks(); }
   [[nodiscard]] bool holds(std::size_t group, CellAt at, Contents contents,
                            std::uint32_t turns) const override;
   void poison_free_cells() override;
@@ -36,6 +41,7 @@ class RealArena : public CellBytes {
   using CellRows = std::vector<std::byte>;
 
   [[nodiscard]] bool is_state(std::size_t group) const;
+  void append_row(std::size_t group, CellAt at, std::uint32_t layer, CellRows& out) const;
   [[nodiscard]] kv::FrameCell place(std::size_t group, CellAt at, std::uint32_t layer) const;
   [[nodiscard]] const CellRows& expected(std::size_t group, std::uint32_t layer, Contents contents,
                                          std::int64_t position, std::uint32_t turns) const;
@@ -48,6 +54,8 @@ class RealArena : public CellBytes {
   simd::RotaryTable rotary_;
   simd::RopePairing pairing_ = simd::RopePairing::kAdjacent;
   kv::Arena arena_;
+  std::map<TierBlock, CellRows> away_;  // [block][layer][cell], as kv::Arena exports them
+  std::uint64_t blocks_made_ = 0;
   mutable std::unordered_map<std::uint64_t, CellRows> known_;
 };
 

@@ -13,20 +13,20 @@ void Recount::add(std::size_t group, const Run& run, Holder holder) {
   for (std::uint32_t i = 0; i < run.count; ++i) add(group, CellAt{run.page, run.cell + i}, holder);
 }
 
-void Recount::add(std::size_t group, CellAt at, Holder holder) {
+Recount::Cell& Recount::cell(std::size_t group, CellAt at) {
   spaces_.clear();
-  Cell& cell =
-      cells_[group].at(static_cast<std::size_t>(at.page) * store_->group(group).page_cells() + at.cell);
-  ++(holder == Holder::kFirm ? cell.firm : cell.soft);
+  if (in_tier(at.page)) return in_tiers_[{static_cast<std::uint32_t>(at.page), at.cell}];
+  return cells_[group].at(static_cast<std::size_t>(at.page) * store_->group(group).page_cells() + at.cell);
+}
+
+void Recount::add(std::size_t group, CellAt at, Holder holder) {
+  ++(holder == Holder::kFirm ? cell(group, at).firm : cell(group, at).soft);
 }
 
 void Recount::remove(std::size_t group, const Run& run, Holder holder) {
-  spaces_.clear();
   for (std::uint32_t i = 0; i < run.count; ++i) {
-    const std::size_t at =
-        static_cast<std::size_t>(run.page) * store_->group(group).page_cells() + run.cell + i;
-    Cell& cell = cells_[group].at(at);
-    --(holder == Holder::kFirm ? cell.firm : cell.soft);
+    Cell& counted = cell(group, {run.page, run.cell + i});
+    --(holder == Holder::kFirm ? counted.firm : counted.soft);
   }
 }
 
@@ -87,6 +87,7 @@ bool Recount::any_page_free() const {
 }
 
 std::uint32_t Recount::firm(std::size_t group, CellAt at) const {
+  if (in_tier(at.page)) return in_tiers_.at({static_cast<std::uint32_t>(at.page), at.cell}).firm;
   return cells_[group]
       .at(static_cast<std::size_t>(at.page) * store_->group(group).page_cells() + at.cell)
       .firm;
@@ -120,7 +121,11 @@ std::string Recount::differences() const {
              std::to_string(counted.firm) + " firm, " + std::to_string(counted.soft) + " soft";
     }
   }
-  return {};
+  for (const auto& [place, counted] : in_tiers_) {
+    const TierRuns::Cell& cell = store_->tier_runs().cell(tier_run(PageId{place.first}), place.second);
+    if (cell.firm != counted.firm || cell.soft != counted.soft) return "the holders of a cell in a tier";
+  }
+  return in_tiers_.size() == store_->tier_runs().held_cells() ? "" : "cells in tiers";
 }
 
 }  // namespace kvasir::pages::test

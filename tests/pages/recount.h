@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "pages/page_store.h"
@@ -47,12 +49,14 @@ class Recount {
     std::uint64_t used_pages = 0;
   };
 
+  [[nodiscard]] Cell& cell(std::size_t group, CellAt at);
   [[nodiscard]] Space space(std::size_t group) const;
   void settle() const;
 
   const PageStore* store_;
   std::uint64_t frames_;
-  std::vector<std::vector<Cell>> cells_;  // [group][page * page_cells + cell]
+  std::vector<std::vector<Cell>> cells_;                              // [group][page * page_cells + cell]
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Cell> in_tiers_;  // [tier page, cell]
   // Of all groups, found at the first question behind the last addition.
   mutable std::vector<Space> spaces_;
 };

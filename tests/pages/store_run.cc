@@ -91,7 +91,17 @@ std::string_view name_of(HardState state) {
                                                                        "refused as unable to move",
                                                                        "restored",
                                                                        "restored with shared cells",
-                                                                       "restore aborted"};
+                                                                       "restore aborted",
+                                                                       "run spilled",
+                                                                       "shared run spilled",
+                                                                       "spill that the index gives way to",
+                                                                       "return",
+                                                                       "return of what is shared",
+                                                                       "return refused",
+                                                                       "return dropped",
+                                                                       "return beside an edit",
+                                                                       "tier run ended",
+                                                                       "refused as spilled"};
   return kNames[static_cast<std::size_t>(state)];
 }
 
@@ -151,6 +161,7 @@ void StoreRun::end() {
   if (ticket_) abort_ticket();
   if (edit_) abort_edit();
   encode_.reset();
+  return_.reset();
   compaction_.reset();
   snapshot_.reset();
   if (restore_) end_restore();
@@ -158,7 +169,9 @@ void StoreRun::end() {
     require(store_->close(conversations_.back()->id) == Outcome::kDone, "close() is refused");
     conversations_.pop_back();
   }
+  follow_gone();
   check_all();
+  require(store_->tier_runs().size() == 0, "runs are left behind in tiers");
   require(store_->space().checkpoints == 0, "checkpoints are left behind at the end");
   store_->forget();
   index_.clear();
@@ -172,7 +185,8 @@ bool StoreRun::busy(const TwinConversation& conversation) const {
                        return line.conversation == &conversation && !line.withdrawn;
                      });
   return named || (edit_ && edit_->conversation == &conversation) ||
-         (encode_ && encode_->conversation == &conversation);
+         (encode_ && encode_->conversation == &conversation) ||
+         (return_ && return_->conversation == &conversation);
 }
 
 TwinConversation* StoreRun::any_conversation() {
@@ -264,6 +278,11 @@ Recount StoreRun::recount() const {
       counted.add(job.cells.group, Run{job.cells.to.page, job.cells.to.cell, job.cells.count}, Holder::kFirm);
     }
   }
+  if (return_) {
+    for (const FetchCells& job : return_->ticket.jobs()) {
+      counted.add(job.group, Run{job.to.page, job.to.cell, job.count}, Holder::kFirm);
+    }
+  }
   if (compaction_) {
     for (const CopyCells& copy : compaction_->compaction->copies()) {
       counted.add(copy.group, Run{copy.from.page, copy.from.cell, copy.count}, Holder::kSoft);
@@ -350,7 +369,8 @@ void StoreRun::notice_destruction() {
 }
 
 void StoreRun::check_all() {
-  if (!ticket_ && !edit_ && !encode_ && !restore_) {
+  follow_gone();
+  if (!ticket_ && !edit_ && !encode_ && !return_ && !restore_) {
     const Status status = store_->check();
     require(status.has_value(), status ? "" : status.error().message());
   }
@@ -370,7 +390,8 @@ void StoreRun::check_conversation(const TwinConversation& conversation) const {
   const Holdings holdings = store_->holdings(id);
   std::uint64_t cells = 0;
   for (const auto& of_group : pages::test::cells_of(*store_, id)) cells += of_group.size();
-  require(holdings.own + holdings.shared == cells, name + " holds another number of cells");
+  require(holdings.own + holdings.shared + holdings.spilled == cells,
+          name + " holds another number of cells");
   require(holdings.promised == conversation.promised, name + " is promised " +
                                                           std::to_string(holdings.promised) + ", not " +
                                                           std::to_string(conversation.promised));

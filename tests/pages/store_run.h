@@ -59,6 +59,16 @@ enum class HardState : std::uint8_t {
   kRestored,                   // conversations come back from a layout
   kRestoredShared,             // of which several hold the same cells
   kRestoreAborted,             // or do not, after all was reserved
+  kSpill,                      // a run of cells goes to a tier
+  kSpillShared,                // that several conversations hold
+  kSpillUnindexed,             // the index lets go of it
+  kReturn,                     // all that a conversation has in tiers comes back
+  kReturnShared,               // and with it what others hold
+  kReturnRefused,              // for want of space
+  kReturnDropped,              // on the way
+  kReturnBusy,                 // while an edit of one who shares the cells is open
+  kTierRunEnded,               // nobody holds a tier run any more
+  kRefusedSpilled,             // a step or an edit of a conversation that lies in a tier
   kCount
 };
 inline constexpr std::size_t kHardStates = static_cast<std::size_t>(HardState::kCount);
@@ -100,6 +110,7 @@ class StoreRun {
   struct Shape {
     std::vector<std::uint64_t> starts;
     std::vector<std::vector<CellAt>> cells;
+    bool returns = false;  // what lies in a tier has its place in the pool already
   };
   struct OpenTicket {
     Ticket ticket;
@@ -144,6 +155,11 @@ class StoreRun {
     std::size_t without = 0;  // checkpoints
     bool as_loaded = false;
     std::map<std::pair<std::size_t, std::uint64_t>, CellAt> places;  // [group, number]
+  };
+  struct OpenReturn {
+    ReturnTicket ticket;
+    TwinConversation* conversation = nullptr;
+    std::uint64_t promised_before = 0;
   };
   struct OpenCompaction {
     std::unique_ptr<Compaction> compaction;
@@ -203,6 +219,19 @@ class StoreRun {
   // An encoder's output.
   void begin_encode();
   void end_encode();
+  // Tiers.
+  void spill();
+  void spill(const CellRun& run, const std::vector<std::uint8_t>& idle);
+  void begin_return();
+  void begin_return(TwinConversation& conversation, std::uint64_t wanted);
+  void end_return();
+  void return_beside_edit();
+  void follow_gone();
+  void follow_move(std::uint32_t group, const CopyCells& copy);
+  [[nodiscard]] Outcome bring_back(const std::vector<TwinConversation*>& who);
+  [[nodiscard]] std::uint64_t spilled(const TwinConversation& conversation) const;
+  [[nodiscard]] bool may_go(const Recount& counted, std::size_t group, CellAt at,
+                            const std::vector<std::uint8_t>& idle) const;
   // The index.
   void remember();
   void remember(TwinConversation& conversation);
@@ -244,6 +273,8 @@ class StoreRun {
   [[nodiscard]] bool only_full() const;
   [[nodiscard]] std::uint64_t kept_behind(std::size_t group) const;
   [[nodiscard]] Shape shape_of(const TwinConversation& conversation) const;
+  [[nodiscard]] static bool given_back(const Recount& counted, const Shape& shape, std::size_t group,
+                                       CellAt at);
   [[nodiscard]] Need cells_of(const LineInTicket& line) const;
   [[nodiscard]] std::uint64_t window_need(const Recount& counted, const Shape& shape, std::size_t group,
                                           std::uint64_t tokens) const;
@@ -282,6 +313,7 @@ class StoreRun {
   std::optional<OpenTicket> ticket_;
   std::optional<OpenEdit> edit_;
   std::optional<OpenEncode> encode_;
+  std::optional<OpenReturn> return_;
   std::optional<OpenCompaction> compaction_;
   std::optional<OpenSnapshot> snapshot_;
   std::optional<OpenRestore> restore_;

@@ -131,6 +131,12 @@ void StoreRun::start_edit(TwinConversation& conversation, const std::vector<Edit
   ForeseenEdit edit = foresee(conversation, operations);
   if (!conversation.owed.empty()) count(HardState::kRefusedBehind);
   if (edit.outcome == Outcome::kUnsupported) count(HardState::kRefusedMove);
+  if (edit.outcome == Outcome::kDone && edit.rewritten != Need{} && spilled(conversation) > 0) {
+    const Outcome away = random_.percent(70) ? bring_back({&conversation}) : Outcome::kWrongState;
+    if (away == Outcome::kDone) return start_edit(conversation, operations);
+    edit.outcome = away;
+    count(HardState::kRefusedSpilled);
+  }
   const Recount counted = recount();
   const Need promises = promised_need(counted);
   const Need more = edit.outcome == Outcome::kDone ? promise_grows(conversation, edit) : Need{};

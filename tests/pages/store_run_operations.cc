@@ -18,6 +18,10 @@ void StoreRun::try_operation() {
   }
   if (edit_ && random_.percent(40)) return random_.percent(70) ? commit_edit() : abort_edit();
   if (encode_ && random_.percent(40)) return end_encode();
+  if (return_ && random_.percent(50)) return end_return();
+  if (random_.percent(6)) return spill();
+  if (random_.percent(5)) return begin_return();
+  if (random_.percent(8)) return return_beside_edit();
   if (!only_full() && random_.percent(14)) return rewind();
   if (!only_full() && random_.percent(9)) return return_and_catch_up();
   if (has(GroupKind::kRecurrent) && random_.percent(8)) return speculate();
@@ -149,6 +153,10 @@ void StoreRun::follow_holders(std::uint32_t group, const Job& job) {
   if (snapshot_) follow(snapshot_->cells[group], job);
 }
 
+void StoreRun::follow_move(std::uint32_t group, const CopyCells& copy) {
+  follow_holders(group, copy);
+}
+
 void StoreRun::swap_cells() {
   const TwinConversation* const conversation = any_conversation();
   if (conversation == nullptr) return;
@@ -160,12 +168,15 @@ void StoreRun::swap_cells() {
   Outcome outcome = Outcome::kDone;
   if (std::max(a, b) >= length) {
     outcome = Outcome::kInvalidArgument;
-  } else if (ticket_ || edit_ || encode_ || restore_) {
+  } else if (ticket_ || edit_ || encode_ || return_ || restore_) {
     outcome = Outcome::kBusy;
     count(HardState::kRefusedBusy);
   } else if (!conversation->owed.empty()) {
     outcome = Outcome::kWrongState;
     count(HardState::kRefusedBehind);
+  } else if (spilled(*conversation) > 0) {
+    outcome = Outcome::kWrongState;
+    count(HardState::kRefusedSpilled);
   }
   const std::uint64_t before = outcome == Outcome::kDone ? 0 : digest();
   const auto swaps = store_->swap(conversation->id, a, b);

@@ -17,8 +17,9 @@ void StoreRun::remember() {
 }
 
 void StoreRun::remember(TwinConversation& conversation) {
+  const bool in_pool = spilled(conversation) == 0;
   store_->remember(conversation.id, conversation.tokens(), conversation.salt);
-  index_.remember(conversation, spec_, pages::test::cells_of(*store_, conversation.id));
+  if (in_pool) index_.remember(conversation, spec_, pages::test::cells_of(*store_, conversation.id));
 }
 
 // Mostly by a new conversation.

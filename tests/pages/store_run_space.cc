@@ -31,7 +31,13 @@ std::uint64_t StoreRun::kept_behind(std::size_t group) const {
 }
 
 StoreRun::Shape StoreRun::shape_of(const TwinConversation& conversation) const {
-  return {conversation.starts, pages::test::cells_of(*store_, conversation.id)};
+  return {conversation.starts, pages::test::cells_of(*store_, conversation.id),
+          return_ && return_->conversation == &conversation};
+}
+
+// Whether a cell that its conversation lets go of is free then: what lies in a tier frees nothing.
+bool StoreRun::given_back(const Recount& counted, const Shape& shape, std::size_t group, CellAt at) {
+  return counted.firm(group, at) == 1 && (shape.returns || !in_tier(at.page));
 }
 
 // Cells that a ticket holds for a line.
@@ -61,7 +67,7 @@ std::uint64_t StoreRun::window_need(const Recount& counted, const Shape& shape, 
   for (std::uint64_t done = 0; done < tokens; ++done) {
     for (; line + kept_behind(group) < length + done; ++line) {
       const bool is_new = line >= length;
-      if (is_new || counted.firm(group, cells[line - start]) == 1) ++freed;
+      if (is_new || given_back(counted, shape, group, cells[line - start])) ++freed;
     }
     most = std::max(most, done + std::min<std::uint64_t>(spec_.pass_tokens, tokens - done) - freed);
   }
@@ -83,7 +89,8 @@ Need StoreRun::need_of(const Recount& counted, const Shape& shape, const LineInT
         all = window_need(counted, shape, group, promised + line.count);
         break;
       case GroupKind::kRecurrent: {
-        const bool goes = !shape.cells[group].empty() && counted.firm(group, shape.cells[group][0]) == 1;
+        const bool goes =
+            !shape.cells[group].empty() && given_back(counted, shape, group, shape.cells[group][0]);
         // The line is accepted whole, in part, or not at all.
         std::uint64_t tokens = line.count > 0 && promised > 0 ? promised + 1 : promised;
         tokens = std::max(tokens, promised + line.paid);

@@ -95,6 +95,13 @@ void StoreRun::begin(const std::vector<Growth>& plan, const std::vector<TwinConv
              std::to_string(growth.prompt);
   }
   tell(story);
+  if (const Outcome away = bring_back(who); away != Outcome::kDone) {
+    const std::uint64_t before = digest();
+    const auto refused = store_->begin(plan);
+    require(!refused, "a step begins with a conversation that lies in a tier");
+    count(HardState::kRefusedSpilled);
+    return require_failure(refused.error(), away, before);
+  }
   const Recount counted = recount();
   Need others{};
   const Need need = need_of_plan(counted, plan, who, others);

@@ -175,7 +175,9 @@ std::vector<CellAt> TwinIndex::cells_for(const TwinConversation& conversation, c
     case GroupKind::kRecurrent:
       if (conversation.cells.size() == end) return cells;
       for (const auto& checkpoint : conversation.checkpoints) {
-        if (checkpoint->ordinal == end) return checkpoint->cells[group];
+        if (checkpoint->ordinal != end) continue;
+        const std::vector<CellAt>& state = checkpoint->cells[group];
+        return in_tier(state.front().page) ? std::vector<CellAt>() : state;
       }
       break;
     case GroupKind::kCross:
@@ -228,6 +230,25 @@ void TwinIndex::touch(Contents key) {
     block->used = ++clock_;
     block = block->parent ? find(*block->parent) : nullptr;
   }
+}
+
+std::size_t TwinIndex::forget_naming(const CellRun& run) {
+  std::vector<Contents> doomed;
+  for (const TwinBlock& block : blocks_) {
+    const bool named = std::ranges::any_of(block.cells[run.group], [&](const CellAt& at) {
+      return at.page == run.at.page && at.cell >= run.at.cell && at.cell < run.at.cell + run.count;
+    });
+    if (named) doomed.push_back(block.key);
+  }
+  for (std::size_t found = 0; found < doomed.size(); ++found) {
+    for (const TwinBlock& block : blocks_) {
+      if (block.parent == doomed[found] && std::ranges::find(doomed, block.key) == doomed.end())
+        doomed.push_back(block.key);
+    }
+  }
+  std::erase_if(blocks_,
+                [&](const TwinBlock& block) { return std::ranges::find(doomed, block.key) != doomed.end(); });
+  return doomed.size();
 }
 
 bool TwinIndex::evict() {

@@ -115,6 +115,9 @@ class TwinIndex {
                                                    std::uint32_t page_cells) const;
   void touch(Contents key);
 
+  // Gives up the blocks that name one of these cells, and all behind them; answers how many.
+  std::size_t forget_naming(const CellRun& run);
+
   // Gives up the least recently used block; false where there is none.
   [[nodiscard]] bool evict();
 

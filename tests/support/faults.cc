@@ -92,4 +92,20 @@ Status FaultyFileSystem::remove(const std::string& path) {
   return inner_.remove(path);
 }
 
+Result<std::unique_ptr<base::ScratchFile>> FaultyFileSystem::scratch(const std::string& directory) {
+  if (fault_->hits(FileOperation::kScratch)) return injected("scratch");
+  KVASIR_ASSIGN(std::unique_ptr<base::ScratchFile> file, inner_.scratch(directory));
+  return std::make_unique<FaultyScratchFile>(std::move(file), fault_);
+}
+
+Status FaultyScratchFile::write_at(std::uint64_t offset, std::span<const std::byte> bytes) {
+  if (fault_->hits(FileOperation::kScratchWrite)) return injected("write");
+  return inner_->write_at(offset, bytes);
+}
+
+Status FaultyScratchFile::read_at(std::uint64_t offset, std::span<std::byte> into) const {
+  if (fault_->hits(FileOperation::kScratchRead)) return injected("read");
+  return inner_->read_at(offset, into);
+}
+
 }  // namespace kvasir::test

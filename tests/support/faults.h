@@ -29,6 +29,9 @@ enum class FileOperation : std::uint8_t {
   kCommit,      // sync or rename refused: the target is as before
   kCommitLate,  // only the sync of the directory refused: the new file is in place, and kIo
   kRemove,
+  kScratch,  // the opening of a scratch file, and each use of one
+  kScratchWrite,
+  kScratchRead,
   kAny,  // each of these but kCommitLate
 };
 
@@ -97,8 +100,21 @@ class FaultyReplacingFile final : public base::ReplacingFile {
   std::shared_ptr<Fault> fault_;
 };
 
+class FaultyScratchFile final : public base::ScratchFile {
+ public:
+  FaultyScratchFile(std::unique_ptr<base::ScratchFile> inner, std::shared_ptr<Fault> fault)
+      : inner_(std::move(inner)), fault_(std::move(fault)) {}
+
+  [[nodiscard]] Status write_at(std::uint64_t offset, std::span<const std::byte> bytes) override;
+  [[nodiscard]] Status read_at(std::uint64_t offset, std::span<std::byte> into) const override;
+
+ private:
+  std::unique_ptr<base::ScratchFile> inner_;
+  std::shared_ptr<Fault> fault_;
+};
+
 // `inner` outlives it; the files it opens live on without it.
-class FaultyFileSystem final : public base::FileSystem {
+class FaultyFileSystem : public base::FileSystem {
  public:
   FaultyFileSystem(base::FileSystem& inner, std::shared_ptr<Fault> fault)
       : inner_(inner), fault_(std::move(fault)) {}
@@ -107,6 +123,7 @@ class FaultyFileSystem final : public base::FileSystem {
   [[nodiscard]] Result<std::unique_ptr<base::ReadFile>> open_here(const std::string& path) override;
   [[nodiscard]] Result<std::vector<std::string>> list(const std::string& directory) override;
   [[nodiscard]] Result<std::unique_ptr<base::ReplacingFile>> replace(const std::string& path) override;
+  [[nodiscard]] Result<std::unique_ptr<base::ScratchFile>> scratch(const std::string& directory) override;
   [[nodiscard]] bool exists(const std::string& path) override { return inner_.exists(path); }
   [[nodiscard]] bool is_link(const std::string& path) override { return inner_.is_link(path); }
   [[nodiscard]] Status remove(const std::string& path) override;
