@@ -44,6 +44,7 @@ void bring_back(PageStore& store, TableId table) {
   expect_sound(store);
 }
 
+// L2
 TEST(Spilling, FreesTheCellsOfAnIdleConversationAndNoOthers) {
   const auto store = make_store(8);
   const TableId idle = open_with(*store, 40);
@@ -74,6 +75,7 @@ TEST(Spilling, SharedCellsStayAsLongAsSomebodyUsesThem) {
   EXPECT_EQ(store->tokens_free(), 128);
 }
 
+// L1
 TEST(Spilling, WhatReturnsReturnsForAllWhoShareIt) {
   const auto store = make_store(8);
   const TableId parent = open_with(*store, 32);
@@ -127,6 +129,7 @@ TEST(Spilling, WhatLiesInATierIsForkedRewoundShiftedAndClosedAsItIs) {
   EXPECT_EQ(store->tokens_free(), 128);
 }
 
+// L3
 TEST(Spilling, TheIndexLetsGoFirst) {
   const auto store = make_store(8);
   const TableId table = open_with(*store, 48);

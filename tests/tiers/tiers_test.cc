@@ -113,6 +113,7 @@ TEST(Tiers, RefuseADiskThatCannotBeReached) {
   EXPECT_EQ(nowhere.error().code(), Outcome::kNotFound);
 }
 
+// D1, D3
 TEST(Tiers, TheOldestGoToTheDiskAndComeBackUnchanged) {
   const auto tiers = make(40'000, 400'000);
   std::map<Block, Bytes> all;
@@ -144,6 +145,7 @@ TEST(Tiers, TheOldestGoToTheDiskAndComeBackUnchanged) {
   EXPECT_GE(tiers->usage().bytes_read, 26 * 9000);
 }
 
+// B3
 TEST(Tiers, TheFileHasNoName) {
   const std::string directory = kvasir::test::scratch_directory();
   {
@@ -157,7 +159,7 @@ TEST(Tiers, TheFileHasNoName) {
   EXPECT_TRUE(std::filesystem::is_empty(directory));
 }
 
-// For every n: a write that fails leaves its block in memory and says so once; nothing is lost.
+// D2. For every n: a write that fails leaves its block in memory and says so once; nothing is lost.
 TEST(Tiers, AWriteThatFailsLosesNothing) {
   for (std::uint64_t n = 0;; ++n) {
     const auto fault = std::make_shared<Fault>(FileOperation::kScratchWrite, n);
