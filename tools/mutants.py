@@ -181,7 +181,7 @@ MUTANTS = [
     Mutant("a hit is served without its window", "pages/sharing.cc",
            "std::min(end, spec_.groups[group].width))", "std::min<std::uint64_t>(end, 1))"),
     Mutant("a window's promise counts on cells that others hold", "pages/need.cc",
-           "groups_[group].firm_holders(run.page, cell) == 1 ? 1 : 0;", "groups_[group].firm_holders(run.page, cell) != 0 ? 1 : 0;"),
+           "firm_holders(group, run.page, cell) == 1 ? 1 : 0;", "firm_holders(group, run.page, cell) != 0 ? 1 : 0;"),
     Mutant("a beginning is found behind another encoder's output", "pages/page_store.h",
            "return {salt, table.encoded};", "return {salt, table.encoded & 0};"),
     Mutant("a lane comes from beside its cell", "kv/copy_plan.cc",
