@@ -79,6 +79,8 @@ enum class ConversationState : std::uint8_t {
   kComputing,    // it is part of an open step
   kWaiting,      // it waits for room
   kClosed,
+  kSpilled,  // all is computed, and lies at least in part in a tier; what is prompted brings it back
+  kDropped,  // its cells are given up; what is prompted computes its tokens again first
 };
 
 // Move-only; what it was moved away from answers as a closed one. The destructor closes it, without waiting
@@ -115,8 +117,10 @@ class Conversation {
   Result<std::uint64_t> prompt_to(std::span<const Token> tokens);
 
   // Waits until nothing is queued; where no worker runs, by taking steps itself. kNoSpace where it waits for
-  // room that nobody will give back; kCancelled, kComputeFailed, kOutOfMemory as its step reported;
-  // kWrongState after close(), and from a callback where it would have to wait.
+  // room that nobody will give back; kIo and kCorrupt where its cells cannot be read back from a tier, until
+  // it is prompted again: drop() then lets its tokens be computed again; kCancelled, kComputeFailed,
+  // kOutOfMemory as its step reported; kWrongState after close(), and from a callback where it would have to
+  // wait.
   [[nodiscard]] Status wait();
   // As wait(), at most so long: false where that was not enough. Takes no steps itself.
   [[nodiscard]] Result<bool> wait_for(std::chrono::nanoseconds time);
@@ -162,7 +166,8 @@ class Conversation {
   // close(); kOutOfMemory, then the queue may be gone.
   [[nodiscard]] Status clear();
 
-  // Tokens that would have to be computed again after rewind(length). kInvalidArgument beyond the length.
+  // Tokens that would have to be computed again after rewind(length), those that are dropped included.
+  // kInvalidArgument beyond the length.
   [[nodiscard]] Result<std::uint64_t> rewind_cost(std::uint64_t length) const;
 
   // Queues the last token again, so that its logits come: after an edit that left none. Nothing to do where
@@ -212,6 +217,17 @@ class Conversation {
   Result<ArchiveReport> load(const ReadBytes& read, const LoadOptions& options = {});
   Result<ArchiveReport> load(ArchiveStore& store, const std::string& name, const LoadOptions& options = {});
   Result<ArchiveReport> load(std::span<const std::byte> bytes, const LoadOptions& options = {});
+
+  // Puts its cells away into a tier now, instead of when others want their room; those that others use stay.
+  // What is prompted brings them back; everything else goes on meanwhile. kUnsupported without tiers; kBusy
+  // as above; kWrongState while something is queued, generate() goes on, and after close(); kNoSpace where
+  // the tiers are full, kIo where the disk refuses: what is put away by then stays so; kOutOfMemory.
+  [[nodiscard]] Status spill();
+
+  // Gives its cells up and keeps tokens and logits: what is prompted computes the tokens again first, to the
+  // same bits. kUnsupported where they cannot be, because some were removed, moved or divided, or are
+  // vectors; else as spill().
+  [[nodiscard]] Status drop();
 
   // Takes back everything queued, ends generate(), and takes the conversation out of an open step. What was
   // committed stays. kWrongState after close().

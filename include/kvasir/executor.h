@@ -45,6 +45,15 @@ struct ExecutorOptions {
   std::uint32_t pass_tokens = 512;  // most tokens in a pass
   bool share_prefixes = true;       // prompts begin with what the cache still holds of others
 
+  // Where cells of idle conversations go by themselves when others want their room, least recently used
+  // first, and come back from when their conversations are prompted: memory, and when that is full, a file
+  // without a name in `spill_directory`. A disk needs some memory before it, at least a page of cells. 0: no
+  // tier.
+  std::uint64_t memory_tier_bytes = 0;
+  std::uint64_t disk_tier_bytes = 0;
+  // NOLINTNEXTLINE(readability-redundant-member-init): GCC warns whoever names other members alone
+  std::string spill_directory = {};
+
   // Called, from whoever steps and with no lock held, when less than this many tokens are free after a step
   // and more were before it.
   std::uint64_t low_space_tokens = 0;
@@ -92,7 +101,7 @@ struct Loaded {
 class Executor {
  public:
   // kInvalidArgument names an option that makes no sense; kNoSpace where the pool does not fit into memory,
-  // with the bytes; kOutOfMemory.
+  // with the bytes; kIo where no file can be made in spill_directory; kOutOfMemory.
   [[nodiscard]] static Result<Executor> create(const Model& model, const ExecutorOptions& options = {});
 
   Executor(Executor&&) noexcept;

@@ -54,16 +54,28 @@ struct CacheInfo {
   std::uint64_t prefix_lookups = 0;  // prompts that asked for a known beginning,
   std::uint64_t prefix_hits = 0;     // found one,
   std::uint64_t prefix_tokens = 0;   // and the tokens that they did not have to compute
+
+  // Conversations by where their cells are, and what the tiers hold.
+  std::uint64_t in_pool = 0;
+  std::uint64_t returning = 0;  // in transit: room is reserved, and being filled
+  std::uint64_t spilled = 0;    // at least in part in a tier
+  std::uint64_t dropped = 0;    // their tokens will be, or are being, computed again
+  std::uint64_t memory_tier_bytes = 0;
+  std::uint64_t memory_tier_bytes_max = 0;  // the most there ever were
+  std::uint64_t disk_tier_bytes = 0;
+  std::uint64_t disk_tier_bytes_max = 0;
 };
 
 // What one conversation holds.
 struct ConversationInfo {
-  std::uint64_t length = 0;    // tokens computed
+  std::uint64_t length = 0;    // tokens computed, now or before
   std::uint64_t queued = 0;    // prompted, not yet computed
   std::uint64_t promised = 0;  // tokens that are sure to fit
   std::int64_t position = 0;   // that the next token gets: the length, but for edits
   std::uint64_t own = 0;       // cells that nobody else holds
   std::uint64_t shared = 0;    // cells that others hold too
+  std::uint64_t spilled = 0;   // cells that lie in a tier
+  std::uint64_t dropped = 0;   // tokens of its length that will be, or are being, computed again
 };
 
 // Counted since the executor was made.
@@ -75,6 +87,16 @@ struct Metrics {
   std::uint64_t reused = 0;     // tokens of prompts that the cache already held
   std::uint64_t refused = 0;    // steps in which a conversation waited for space
   std::uint64_t cancelled = 0;  // conversations and steps that were
+
+  std::uint64_t bytes_spilled = 0;       // of cells that left the pool for a tier
+  std::uint64_t bytes_returned = 0;      // and that came back
+  std::uint64_t returns = 0;             // conversations that came back
+  std::uint64_t failed_returns = 0;      // that did not: their bytes could not be read
+  std::uint64_t paused = 0;              // that made room for others in the middle of what they did
+  std::uint64_t recomputed = 0;          // tokens of dropped conversations that were computed again
+  std::uint64_t disk_bytes_written = 0;  // by the disk tier
+  std::uint64_t disk_bytes_read = 0;
+  std::uint64_t disk_failures = 0;  // writes and reads that the system refused
 };
 
 }  // namespace kvasir

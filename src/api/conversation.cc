@@ -235,10 +235,8 @@ std::uint64_t Conversation::seed() const noexcept {
 Result<std::vector<Token>> Conversation::tokens() const {
   return base::within_memory([&]() -> Result<std::vector<Token>> {
     KVASIR_ASSIGN(const Used used, Handle::use(handle_));
-    return in_public_words(used.executor().look([&](const Engine& engine) -> Result<std::vector<Token>> {
-      KVASIR_ASSIGN(const std::span<const Token> tokens, engine.tokens(used.id));
-      return std::vector<Token>(tokens.begin(), tokens.end());
-    }));
+    return in_public_words(
+        used.executor().look([&](const Engine& engine) { return engine.history(used.id); }));
   });
 }
 
@@ -255,7 +253,9 @@ ConversationState Conversation::state() const noexcept {
     if (conversation->in_step) return ConversationState::kComputing;
     if (conversation->shortage) return ConversationState::kWaiting;
     if (!conversation->queue.empty()) return ConversationState::kQueued;
-    if (conversation->tokens.empty()) return ConversationState::kEmpty;
+    if (conversation->length() == 0) return ConversationState::kEmpty;
+    if (!conversation->dropped.empty()) return ConversationState::kDropped;
+    if (engine.residence(*conversation) != engine::Residence::kPool) return ConversationState::kSpilled;
     return conversation->last_logits != nullptr ? ConversationState::kReady : ConversationState::kNeedsPrompt;
   });
 }
@@ -267,13 +267,17 @@ ConversationInfo Conversation::info() const noexcept {
     ConversationInfo info;
     const engine::Conversation* const conversation = engine.peek(used->id);
     if (conversation == nullptr) return info;
-    info.length = conversation->tokens.size();
-    info.queued = conversation->queue.size();
-    info.position = engine.next_position(*conversation);
+    info.length = conversation->length();
+    info.queued = conversation->asked();
+    info.dropped = conversation->dropped.size() + conversation->again;
+    // What is dropped was never edited: its positions are its ordinals.
+    info.position =
+        info.dropped > 0 ? static_cast<std::int64_t>(info.length) : engine.next_position(*conversation);
     if (const auto holdings = engine.holdings(used->id)) {
       info.promised = holdings->promised;
       info.own = holdings->own;
       info.shared = holdings->shared;
+      info.spilled = holdings->spilled;
     }
     return info;
   });
@@ -287,8 +291,23 @@ bool Conversation::fits(std::uint64_t tokens) const noexcept {
 Status Conversation::reserve(std::uint64_t tokens) {
   return base::within_memory([&]() -> Status {
     KVASIR_ASSIGN(const Used used, Handle::use(handle_));
+    KVASIR_TRY(in_public_words(used.executor().bring_back(used.id)));
     return in_public_words(
         used.executor().change([&](Engine& engine) { return engine.reserve(used.id, tokens); }));
+  });
+}
+
+Status Conversation::spill() {
+  return base::within_memory([&]() -> Status {
+    KVASIR_ASSIGN(const Used used, Handle::use(handle_));
+    return in_public_words(used.executor().spill(used.id));
+  });
+}
+
+Status Conversation::drop() {
+  return base::within_memory([&]() -> Status {
+    KVASIR_ASSIGN(const Used used, Handle::use(handle_));
+    return in_public_words(used.executor().drop(used.id));
   });
 }
 

@@ -38,7 +38,7 @@ Status check_settled(const Engine& engine, ConversationId id) {
     return fail(Outcome::kWrongState, "the conversation generates; read it to its end, or cancel it");
   if (conversation->queue.empty()) return {};
   return fail(Outcome::kWrongState,
-              std::to_string(conversation->queue.size()) + " tokens are queued; wait for them, or cancel()",
+              std::to_string(conversation->asked()) + " tokens are queued; wait for them, or cancel()",
               {.wanted = 0, .available = conversation->queue.size()});
 }
 

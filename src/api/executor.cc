@@ -60,6 +60,7 @@ Result<engine::EngineOptions> sizes_of(const model::Model& model, const Executor
   sizes.pass_tokens = options.pass_tokens;
   sizes.logit_rows = kLogitRows;
   sizes.share_prefixes = options.share_prefixes;
+  sizes.tiers = {options.memory_tier_bytes, options.disk_tier_bytes, options.spill_directory};
   KVASIR_ASSIGN(sizes.types.keys, element(options.keys));
   KVASIR_ASSIGN(sizes.types.values, element(options.values));
   if (options.pass_tokens > kPassTokensMax) {

@@ -23,6 +23,7 @@ using engine::Verdict;
 using pages::EditOperation;
 
 constexpr int kRepeats = 21;           // of a cheap operation; the median counts
+constexpr int kMoves = 5;              // of all cells; the median counts
 constexpr int kSteps = 5;              // of each number of conversations
 constexpr int kAttentionRuns = 20;     // before and after a shift; the least counts
 constexpr int kCompactions = 5;        // the best counts
@@ -92,6 +93,7 @@ class CacheBench {
       KVASIR_TRY(measure_steps(many));
     KVASIR_TRY(measure_shifted_attention());
     KVASIR_TRY(measure_archive());
+    KVASIR_TRY(measure_moves());
     KVASIR_TRY(measure_close());
     for (const std::uint32_t cells : {12U, 1U}) KVASIR_TRY(measure_compaction(cells));
     return std::move(costs_);
@@ -106,10 +108,10 @@ class CacheBench {
 
   // Times `operation`, with `undo` after each repeat.
   template <class Operation, class Undo>
-  Status measure(const char* name, const Operation& operation, const Undo& undo) {
+  Status measure(const char* name, const Operation& operation, const Undo& undo, int repeats = kRepeats) {
     std::vector<double> times;
     std::uint64_t moved = 0;
-    for (int i = 0; i < kRepeats; ++i) {
+    for (int i = 0; i < repeats; ++i) {
       if (interrupted()) return interrupted_error();
       const std::uint64_t moved_before = engine_.bytes_moved();
       const std::int64_t start = now_ns();
@@ -118,7 +120,7 @@ class CacheBench {
       moved += engine_.bytes_moved() - moved_before;
       KVASIR_TRY(undo());
     }
-    costs_.operations.push_back({name, median(times), moved / kRepeats});
+    costs_.operations.push_back({name, median(times), moved / static_cast<std::uint64_t>(repeats)});
     return {};
   }
 
@@ -262,6 +264,24 @@ class CacheBench {
     KVASIR_TRY(measure("load", load, [&] { return engine_.close(main_); }));
     KVASIR_ASSIGN(main_, open_at_depth());
     return {};
+  }
+
+  // Out of the pool into memory, and back. Nothing where the engine has no tier.
+  Status measure_moves() {
+    if (engine_.options().tiers.memory_bytes == 0) return {};
+    const auto to_end = [](const auto& move) -> Status {
+      engine::Moved moved = engine::Moved::kSome;
+      while (moved != engine::Moved::kNothing) {
+        KVASIR_ASSIGN(moved, move());
+      }
+      return {};
+    };
+    const auto spill = [&] { return to_end([this] { return engine_.spill(main_); }); };
+    const auto bring_back = [&] { return to_end([this] { return engine_.bring_back(main_); }); };
+    KVASIR_TRY(measure("spill", spill, bring_back, kMoves));
+    KVASIR_TRY(spill());
+    KVASIR_TRY(measure("return", bring_back, spill, kMoves));
+    return bring_back();
   }
 
   Status measure_close() {

@@ -43,6 +43,7 @@ constexpr std::array kViaNames = {
     ViaName{"compact", Via::Kind::kCompact, 0}, ViaName{"prefix", Via::Kind::kPrefix, 0},
     ViaName{"swap", Via::Kind::kSwap, 2},       ViaName{"shift", Via::Kind::kShift, 2},
     ViaName{"divide", Via::Kind::kDivide, 1},   ViaName{"archive", Via::Kind::kArchive, 0},
+    ViaName{"divide", Via::Kind::kDivide, 1},   ViaName{"spill", Via::Kind::kSpill, 0},
 };
 
 // The numbers of "name:A:B" behind the name, or nothing where one is no number.
@@ -81,7 +82,7 @@ Result<Via> parse_via(const std::string& text) {
     return via;
   }
   return fail(Outcome::kInvalidArgument,
-              "--via takes fork, rewind, abort, suspend, compact, prefix, archive, swap:A:B, "
+              "--via takes fork, rewind, abort, suspend, compact, prefix, archive, spill, swap:A:B, "
               "shift:KEEP:COUNT or divide:D, not '" +
                   text + "'");
 }
@@ -217,6 +218,8 @@ Status LogitsRun::act(const Via& via, std::span<const Token> held) {
       return divide(via, held.size());
     case Via::Kind::kArchive:
       return move_by_archive();
+    case Via::Kind::kSpill:
+      return spill();
   }
   return {};
 }
@@ -305,6 +308,28 @@ Status LogitsRun::move_by_archive() {
   report_.bytes_loaded += loaded.report.cell_bytes;
   report_.tokens_recomputed += loaded.report.tokens_recomputed;
   return {};
+}
+
+// Out of the pool, into memory and on to the disk; the next piece brings it back.
+Status LogitsRun::spill() {
+  engine::Moved moved = engine::Moved::kSome;
+  while (moved != engine::Moved::kNothing) {
+    KVASIR_ASSIGN(moved, engine_->spill(main_));
+    if (moved == engine::Moved::kWaits) engine_->wait_for_disk();
+    if (interrupted()) return interrupted_error();
+  }
+  while (engine_->wait_for_disk()) {
+  }
+  report_.bytes_on_disk = engine_->tier_usage().disk_bytes;
+  return {};
+}
+
+LogitsReport LogitsRun::report() const {
+  LogitsReport report = report_;
+  report.bytes_spilled = engine_->moves().bytes_spilled;
+  report.bytes_returned = engine_->moves().bytes_returned;
+  report.tokens_recomputed += engine_->moves().tokens_recomputed;
+  return report;
 }
 
 Token LogitsRun::next_random() {

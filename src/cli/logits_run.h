@@ -30,7 +30,8 @@ struct Via {
     kSwap,
     kShift,
     kDivide,
-    kArchive
+    kArchive,
+    kSpill
   };
   Kind kind = Kind::kNone;
   std::uint64_t first = 0;
@@ -53,6 +54,9 @@ struct LogitsReport {
   std::uint64_t cells_reused = 0;
   std::uint64_t bytes_loaded = 0;
   std::uint64_t tokens_recomputed = 0;
+  std::uint64_t bytes_spilled = 0;   // of cells that left the pool,
+  std::uint64_t bytes_on_disk = 0;   // that the disk held then,
+  std::uint64_t bytes_returned = 0;  // and that came back
 };
 
 // Makes another engine of the same kind, with pages of so many cells.
@@ -78,7 +82,7 @@ class LogitsRun {
   // The rows of logits since the last call.
   [[nodiscard]] Result<std::vector<float>> take_rows() { return engine_->take_logits(main_); }
   [[nodiscard]] Result<std::span<const float>> last_row() const { return engine_->last_logits(main_); }
-  [[nodiscard]] const LogitsReport& report() const { return report_; }
+  [[nodiscard]] LogitsReport report() const;
 
  private:
   [[nodiscard]] Status prompt_others(std::size_t count);
@@ -95,6 +99,7 @@ class LogitsRun {
   [[nodiscard]] Status shift(const Via& via, std::uint64_t length);
   [[nodiscard]] Status move_by_archive();
   [[nodiscard]] Status divide(const Via& via, std::uint64_t length);
+  [[nodiscard]] Status spill();
   [[nodiscard]] Token next_random();
 
   std::unique_ptr<engine::Engine> engine_;

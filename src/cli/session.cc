@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -15,6 +16,7 @@
 #include "cli/numbers.h"
 #include "cli/progress.h"
 #include "kv/arena.h"
+#include "tiers/disk_space.h"
 
 namespace kvasir::cli {
 namespace {
@@ -103,6 +105,15 @@ Result<Session> load_session(const ModelFlags& flags) {
   return session;
 }
 
+namespace {
+
+std::string temporary_directory() {
+  const char* const named = std::getenv("TMPDIR");  // NOLINT(concurrency-mt-unsafe): no thread sets it
+  return named != nullptr && *named != 0 ? named : "/tmp";
+}
+
+}  // namespace
+
 Result<std::unique_ptr<engine::Engine>> make_engine(const Session& session, const ModelFlags& flags,
                                                     std::uint64_t wanted, std::uint32_t logit_rows) {
   engine::EngineOptions options = session.options;
@@ -119,6 +130,13 @@ Result<std::unique_ptr<engine::Engine>> make_engine(const Session& session, cons
         fmt::format("a pool of {} tokens takes {} bytes, more than half the free memory; --pool {} would fit",
                     options.pool, bytes.value_or(UINT64_MAX), fits),
         {.wanted = options.pool, .available = fits, .setting = "--pool"});
+  }
+  // A cell takes no more bytes outside a page than in it. The disk counts in units, so a small run takes
+  // more.
+  const std::uint64_t all = pages * bytes_a_page;
+  if (session.spill == SpillTo::kMemory) options.tiers.memory_bytes = all;
+  if (session.spill == SpillTo::kDisk) {
+    options.tiers = {bytes_a_page, all + pages * tiers::DiskSpace::kUnitBytes, temporary_directory()};
   }
   return engine::Engine::create(session.model, *session.pool, options);
 }

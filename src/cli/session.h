@@ -31,12 +31,17 @@ struct ModelFlags {
 
 void add_model_flags(CLI::App& verb, ModelFlags& flags);
 
+// Where cells may go that leave the pool: nowhere, into memory that holds all of them, or through as little
+// memory as is possible into a file of the system's directory for temporary ones.
+enum class SpillTo : std::uint8_t { kNowhere, kMemory, kDisk };
+
 // A loaded model with the threads it runs on.
 struct Session {
   std::unique_ptr<parallel::ThreadPool> pool;
   std::shared_ptr<const gguf::File> file;
   std::shared_ptr<const model::Model> model;
-  engine::EngineOptions options;  // of the flags; `pool` is set by make_engine
+  engine::EngineOptions options;  // of the flags; `pool` and `tiers` are set by make_engine
+  SpillTo spill = SpillTo::kNowhere;
 };
 
 // "K" or "K:V" of element names. kInvalidArgument lists them.

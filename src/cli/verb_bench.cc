@@ -261,7 +261,8 @@ Status bench(const Options& options) {
     KVASIR_ASSIGN(ids, read_ids(options.tokens));
     if (ids.empty()) return fail(Outcome::kInvalidArgument, "'" + options.tokens + "' holds no token id");
   }
-  KVASIR_ASSIGN(const Session session, load_session(options.model));
+  KVASIR_ASSIGN(Session session, load_session(options.model));
+  session.spill = SpillTo::kMemory;
   if (ids.empty()) ids = random_ids(options.prompt, session.model->sizes().vocabulary);
   KVASIR_TRY(check_depth(options, session.options.context));
   const std::uint64_t most = std::max<std::uint64_t>(1, *std::ranges::max_element(options.batches));

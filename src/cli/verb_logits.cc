@@ -49,6 +49,8 @@ void print_report(const LogitsReport& done, const Options& options) {
   json.member("jobs_suspended", done.jobs_suspended).member("cells_moved", done.cells_moved);
   json.member("cells_reused", done.cells_reused).member("bytes_loaded", done.bytes_loaded);
   json.member("tokens_recomputed", done.tokens_recomputed);
+  json.member("bytes_spilled", done.bytes_spilled).member("bytes_on_disk", done.bytes_on_disk);
+  json.member("bytes_returned", done.bytes_returned);
   json.end_object();
   say(line);
 }
@@ -117,6 +119,7 @@ Status logits(const Options& options) {
   }
   KVASIR_ASSIGN(Session session, load_session(options.model));
   session.options.share_prefixes = via.kind == Via::Kind::kPrefix;
+  if (via.kind == Via::Kind::kSpill) session.spill = SpillTo::kDisk;
   const auto logit_rows = static_cast<std::uint32_t>(
       std::min<std::uint64_t>(options.model.pass_tokens, ids.size() + options.beside + 1));
   const std::uint64_t pool = pool_tokens(options, via, ids.size(), at);
@@ -159,7 +162,7 @@ void add_logits(CLI::App& program, Action& action) {
       ->check(whole_number(0, 1U << 16));
   CLI::Option* via_option = verb->add_option("--via", options->via,
                                              "What happens on the way: fork, rewind, abort, suspend, "
-                                             "compact, prefix, archive, swap:A:B, shift:KEEP:COUNT, "
+                                             "compact, prefix, archive, spill, swap:A:B, shift:KEEP:COUNT, "
                                              "divide:D");
   via_option->check([](const std::string& text) {
     const auto via = parse_via(text);

@@ -34,6 +34,7 @@ std::uint64_t common_beginning(std::span<const Token> mine, std::span<const Toke
 // Whether something is queued that could be computed if there were room.
 bool Engine::wants_room(const Conversation& conversation) const noexcept {
   if (!conversation.open() || conversation.queue.empty() || conversation.in_step) return false;
+  if (conversation.return_error) return false;
   return conversation.drawer == nullptr || conversation.drawer->has_place();
 }
 
@@ -92,7 +93,9 @@ std::uint64_t Engine::show_beginning(Conversation& conversation) noexcept {
   const std::uint64_t taken = std::exchange(conversation.borrowed, 0);
   const auto first = conversation.queue.tokens.begin();
   conversation.tokens.insert(conversation.tokens.end(), first, first + static_cast<std::ptrdiff_t>(taken));
-  conversation.accepted += taken;
+  const std::uint64_t again = std::min(taken, conversation.again);
+  conversation.again -= again;
+  conversation.accepted += taken - again;
   conversation.reserved -= std::min(conversation.reserved, taken);
   conversation.step_tokens -= std::min(conversation.step_tokens, taken);
   conversation.queue.pop(taken, model_->sizes().embedding);
@@ -113,8 +116,9 @@ bool Engine::comes_before(const Conversation& a, const Conversation& b) noexcept
   return a.arrival < b.arrival;
 }
 
-// Promises all that the conversation needs, at least so much, or says what is missing. Whoever found no room
-// before and is passed over by this one counts it; who was passed over too often lets nobody before him.
+// Promises all that the conversation needs, at least so much, or says what is missing. One that lies in a
+// tier begins to return with it, one at a time. Whoever found no room before and is passed over by this one
+// counts it; who was passed over too often lets nobody before him.
 Status Engine::promise_all(Conversation& conversation, std::uint64_t at_least) {
   const std::uint64_t need = std::max(need_of(conversation), at_least);
   const auto waits_before = [&](const Conversation& other) {
@@ -127,7 +131,9 @@ Status Engine::promise_all(Conversation& conversation, std::uint64_t at_least) {
     return fail(Outcome::kNoSpace, "another conversation has waited for room for long and comes first",
                 {.wanted = need, .available = 0, .setting = "--pool"});
   }
-  if (Status promised = store_->promise(conversation.table, need); !promised) {
+  const bool away = store_->cells_in_tiers(conversation.table) > 0;
+  Status promised = away ? begin_return(conversation, need) : store_->promise(conversation.table, need);
+  if (!promised) {
     conversation.refused = promised.error().code() == Outcome::kNoSpace;
     return promised;
   }
@@ -137,15 +143,18 @@ Status Engine::promise_all(Conversation& conversation, std::uint64_t at_least) {
   return {};
 }
 
-// A known beginning and the promise for the rest, or neither.
+// A known beginning and the promise for the rest, or neither. Who lies in a tier is admitted when it is back.
 Status Engine::admit(Conversation& conversation, std::uint64_t at_least) {
+  const bool away = store_->cells_in_tiers(conversation.table) > 0;
+  if (away && returning_) return {};
   KVASIR_TRY(borrow_beginning(conversation));
   Status promised = base::within_memory([&] { return promise_all(conversation, at_least); });
   if (!promised) {
     return_beginning(conversation);
     return promised;
   }
-  conversation.admitted = true;
+  conversation.admitted = !away;
+  conversation.paused = false;
   conversation.refused = false;
   conversation.passed_over = 0;
   conversation.shortage.reset();
@@ -196,7 +205,7 @@ Status Engine::admit_those_that_wait(std::vector<std::size_t>& waiting) {
     const std::uint64_t before = store_->promised(conversation.table);
     Status admitted = admit(conversation, before);
     if (admitted) {
-      conversation.promised_before = before;
+      if (conversation.admitted) conversation.promised_before = before;
       free = store_->tokens_free();
     } else if (admitted.error().code() == Outcome::kNoSpace) {
       conversation.shortage = std::make_shared<const Error>(std::move(admitted).error());
@@ -233,6 +242,7 @@ void Engine::renew_promise(Conversation& conversation) noexcept {
     conversation.refused = false;
     conversation.passed_over = 0;
     conversation.waited = 0;
+    conversation.paused = false;
     conversation.shortage.reset();
   }
   // What was promised and is needed no more serves others. A token that was just drawn may find no room: then
@@ -256,8 +266,13 @@ const Error* Engine::first_shortage() const noexcept {
 Status Engine::reserve(ConversationId id, std::uint64_t tokens) {
   return base::within_memory([&]() -> Status {
     KVASIR_ASSIGN(Conversation* const conversation, find(id));
-    const std::uint64_t queued = conversation->queue.size();
+    const std::uint64_t queued = conversation->queue.size() + conversation->dropped.size();
     KVASIR_TRY(check_length(*conversation, conversation->tokens.size() + queued, tokens));
+    if (store_->cells_in_tiers(conversation->table) > 0) {
+      return fail(
+          Outcome::kWrongState,
+          "the conversation lies in a tier; bring it back, or prompt it, before room is reserved for more");
+    }
     const std::uint64_t before = std::exchange(conversation->reserved, queued + tokens);
     // What is borrowed may have to be computed after all.
     const Status promised =
@@ -275,8 +290,14 @@ Status Engine::reserve(ConversationId id, std::uint64_t tokens) {
 bool Engine::fits(ConversationId id, std::uint64_t tokens) const noexcept {
   const Conversation* const conversation = peek(id);
   if (conversation == nullptr || tokens > room_of(*conversation)) return false;
-  const std::uint64_t queued = conversation->queue.size() - conversation->step_tokens;
-  return store_->fits(conversation->table, queued + tokens);
+  const std::uint64_t queued =
+      conversation->queue.size() + conversation->dropped.size() - conversation->step_tokens;
+  if (store_->cells_in_tiers(conversation->table) == 0)
+    return store_->fits(conversation->table, queued + tokens);
+  const auto fits = base::within_memory([&]() -> Result<bool> {
+    return store_->could_fit(conversation->table, queued + tokens, store_->supply_beside_idle({}));
+  });
+  return fits && *fits;
 }
 
 }  // namespace kvasir::engine

@@ -12,12 +12,6 @@
 
 namespace kvasir::engine {
 
-template <class Job>
-void Engine::for_layers(std::uint32_t group, const Job& job) {
-  const std::vector<kv::LayerGeometry>& layers = model_->network().groups[group].layers;
-  for (std::uint32_t layer = 0; layer < layers.size(); ++layer) job(layers[layer], layer);
-}
-
 std::uint64_t Engine::cell_bytes(std::size_t group) const noexcept {
   std::uint64_t bytes = 0;
   for (const kv::LayerGeometry& layer : model_->network().groups[group].layers)

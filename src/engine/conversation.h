@@ -99,8 +99,13 @@ struct Conversation {
   std::shared_ptr<const Row> last_logits;     // of the last token; null where there are none
   std::vector<KeptRow> kept;                  // rows that were asked for, by ordinal
 
+  // Tokens behind those that are computed whose cells were dropped: they are queued again, before all else,
+  // by whatever is queued next. From then on they are the first `again` of the queue.
+  std::vector<Token> dropped;
+  std::uint64_t again = 0;
+
   Queue queue;
-  bool drawn_queued = false;       // its first token was drawn, not prompted
+  bool drawn_queued = false;       // its first token, behind those again, was drawn, not prompted
   std::shared_ptr<Drawer> drawer;  // while it generates
   std::uint64_t forks = 0;         // that were made of it
 
@@ -122,7 +127,18 @@ struct Conversation {
   // Where the step that is open has admitted it: what was promised to it before.
   std::optional<std::uint64_t> promised_before;
 
+  // Tiers.
+  std::uint64_t used = 0;   // greater: more recently
+  std::uint64_t begun = 0;  // when what it waits for was asked for; a drawn token is no new wish
+  bool paused = false;      // its cells make room for others although it is not idle
+  // Why its cells did not come back; nothing is tried until it is asked again.
+  std::shared_ptr<const Error> return_error;
+
   [[nodiscard]] bool open() const noexcept { return life == Life::kOpen; }
+
+  // Tokens of its history, computed now or before; and those that wait behind them.
+  [[nodiscard]] std::uint64_t length() const noexcept { return tokens.size() + dropped.size() + again; }
+  [[nodiscard]] std::uint64_t asked() const noexcept { return queue.size() - again; }
 };
 
 }  // namespace kvasir::engine

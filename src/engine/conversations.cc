@@ -27,10 +27,12 @@ void edit_tokens(std::vector<Token>& tokens, std::span<const EditOperation> oper
   }
 }
 
-// Tokens with room for those that are added, so that adding them cannot fail.
-void reserve_more(Queue& queue, const PromptItems& items) {
-  queue.tokens.reserve(queue.tokens.size() + items.tokens.size());
-  queue.every.reserve(queue.tokens.size() + items.tokens.size());
+// Tokens with room for those that are added, and for as many that are queued again before them, so that
+// adding them cannot fail.
+void reserve_more(Queue& queue, const PromptItems& items, std::size_t again) {
+  const std::size_t all = queue.tokens.size() + items.tokens.size() + again;
+  queue.tokens.reserve(all);
+  queue.every.reserve(all);
   queue.vectors.reserve(queue.vectors.size() + items.vectors.size());
 }
 
@@ -113,14 +115,16 @@ Result<std::uint64_t> Engine::prompt_mixed(ConversationId id, const PromptItems&
     if (conversation->drawer != nullptr)
       return fail(Outcome::kWrongState, "the conversation generates; read it to its end, or cancel it");
     KVASIR_TRY(check_items(items));
-    KVASIR_TRY(check_length(*conversation, conversation->tokens.size() + conversation->queue.size(),
-                            items.tokens.size()));
-    KVASIR_TRY(make_places(*conversation, items.tokens.size()));
-    reserve_more(conversation->queue, items);
+    KVASIR_TRY(
+        check_length(*conversation, conversation->length() + conversation->asked(), items.tokens.size()));
+    KVASIR_TRY(make_places(*conversation, items.tokens.size() + conversation->dropped.size()));
+    reserve_more(conversation->queue, items, conversation->dropped.size());
     // Within what was reserved from here on.
-    if (conversation->queue.empty()) conversation->arrival = arrivals_++;
+    if (conversation->queue.empty()) asks(*conversation);
+    wake(*conversation);
     append(conversation->queue, items, wanted);
     conversation->admitted = false;
+    conversation->return_error.reset();
     return admit_if_possible(*conversation);
   });
 }
@@ -132,10 +136,11 @@ Result<std::uint64_t> Engine::prompt_to(ConversationId id, std::span<const Token
       return fail(Outcome::kInvalidArgument, "a conversation cannot be prompted to nothing; rewind it to 0");
     KVASIR_TRY(check_items({tokens, {}}));
     KVASIR_TRY(check_length(*conversation, 0, tokens.size()));
-    const auto differs = std::ranges::mismatch(conversation->tokens, tokens).in1;
-    std::uint64_t kept = static_cast<std::uint64_t>(differs - conversation->tokens.begin());
-    if (conversation->tokens.size() == tokens.size() && kept == tokens.size() &&
-        conversation->last_logits != nullptr) {
+    KVASIR_ASSIGN(const std::vector<Token> all, history(id));
+    const auto differs = std::ranges::mismatch(all, tokens).in1;
+    std::uint64_t kept = static_cast<std::uint64_t>(differs - all.begin());
+    if (all.size() == tokens.size() && kept == tokens.size() && conversation->last_logits != nullptr) {
+      settle_again(*conversation);
       conversation->queue.clear();
       renew_promise(*conversation);
       return kept;
@@ -143,15 +148,25 @@ Result<std::uint64_t> Engine::prompt_to(ConversationId id, std::span<const Token
     // The last token is computed, so that its logits come.
     kept = std::min<std::uint64_t>(kept, tokens.size() - 1);
     Queue queue;
-    reserve_more(queue, {tokens.subspan(kept), {}});
+    reserve_more(queue, {tokens.subspan(kept), {}}, all.size());
     append(queue, {tokens.subspan(kept), {}}, LogitsWanted::kLast);
     make_room(conversation->tokens, tokens.size());
-    KVASIR_TRY(rewind(id, kept));
+    std::vector<Token> dropped(all.begin() + static_cast<std::ptrdiff_t>(conversation->tokens.size()),
+                               all.end());
+    const std::uint64_t again = std::exchange(conversation->again, 0);
+    conversation->dropped.swap(dropped);
+    if (Status rewound = rewind(id, kept); !rewound) {
+      conversation->dropped.swap(dropped);
+      conversation->again = again;
+      return fail(std::move(rewound).error());
+    }
     conversation->queue = std::move(queue);
+    wake(*conversation);
     conversation->drawn_queued = false;
-    conversation->arrival = arrivals_++;
+    asks(*conversation);
     conversation->admitted = false;
     conversation->asked_index = false;
+    conversation->return_error.reset();
     return kept + admit_if_possible(*conversation);
   });
 }
@@ -160,18 +175,21 @@ Status Engine::refresh(ConversationId id) {
   return base::within_memory([&]() -> Status {
     KVASIR_ASSIGN(Conversation* const conversation, find_idle(id));
     if (conversation->last_logits != nullptr || !conversation->queue.empty()) return {};
-    if (conversation->tokens.empty())
+    if (conversation->length() == 0)
       return fail(Outcome::kNeedsPrompt, "the conversation is empty; prompt it");
-    const Token last = conversation->tokens.back();
+    const Token last =
+        conversation->dropped.empty() ? conversation->tokens.back() : conversation->dropped.back();
     if (last == kEmbedded)
       return fail(Outcome::kUnsupported, "the last token is an embedding vector, which is not kept");
     Queue queue;
-    reserve_more(queue, {{&last, 1}, {}});
+    reserve_more(queue, {{&last, 1}, {}}, conversation->dropped.size());
     append(queue, {{&last, 1}, {}}, LogitsWanted::kLast);
-    KVASIR_TRY(rewind(id, conversation->tokens.size() - 1));
+    KVASIR_TRY(rewind(id, conversation->length() - 1));
     conversation->queue = std::move(queue);
-    conversation->arrival = arrivals_++;
+    wake(*conversation);
+    asks(*conversation);
     conversation->admitted = false;
+    conversation->return_error.reset();
     admit_if_possible(*conversation);
     return {};
   });
@@ -180,9 +198,12 @@ Status Engine::refresh(ConversationId id) {
 Status Engine::cancel(ConversationId id) {
   return base::within_memory([&]() -> Status {
     KVASIR_ASSIGN(Conversation* const conversation, find(id));
+    settle_again(*conversation);
     end_generation(*conversation, nullptr);
+    stop_return(*conversation);
     conversation->queue.clear();
     conversation->drawn_queued = false;
+    conversation->return_error.reset();
     if (conversation->in_step) {
       withdraw(*conversation);
     } else {
@@ -221,10 +242,11 @@ Result<std::optional<FirstDraw>> Engine::begin_generation(ConversationId id, std
     KVASIR_ASSIGN(Conversation* const conversation, find(id));
     if (conversation->drawer != nullptr)
       return fail(Outcome::kWrongState, "the conversation generates already; cancel that first");
+    conversation->return_error.reset();
     if (conversation->queue.empty() && conversation->last_logits == nullptr)
       return fail(Outcome::kNeedsPrompt, "there are no logits to go on from; prompt or refresh first");
     KVASIR_TRY(make_places(*conversation, std::min(drawer->tokens_left(), room_of(*conversation))));
-    reserve_more(conversation->queue, {{&kEmbedded, 1}, {}});
+    reserve_more(conversation->queue, {{&kEmbedded, 1}, {}}, conversation->dropped.size());
     conversation->drawer = std::move(drawer);
     if (conversation->queue.empty()) return first_draw_of(*conversation);
     conversation->admitted = false;
@@ -283,9 +305,12 @@ Result<ConversationId> Engine::fork(ConversationId id, bool keep_seed) {
     child.first_embedded = parent->first_embedded;
     child.last_logits = parent->last_logits;
     child.kept = parent->kept;
+    child.dropped = parent->dropped;
+    child.again = parent->again;
     child.queue = parent->queue;
     child.drawn_queued = parent->drawn_queued;
-    child.arrival = arrivals_++;
+    asks(child);
+    child.used = ++uses_;
     // Different for each child, and the same whenever the same is done, whatever others do.
     if (!keep_seed) {
       const double draw =
@@ -302,28 +327,38 @@ Result<ConversationId> Engine::fork(ConversationId id, bool keep_seed) {
   });
 }
 
-void Engine::forget_rows_from(Conversation& conversation, std::uint64_t ordinal) noexcept {
+// A new wish: what it waits for counts from now on.
+void Engine::asks(Conversation& conversation) noexcept {
+  conversation.arrival = arrivals_++;
+  conversation.begun = conversation.arrival;
+}
+
+// After a change of the history from an ordinal on, which may be its end now.
+void Engine::forget_rows_from(Conversation& conversation, std::uint64_t ordinal,
+                              std::uint64_t length) noexcept {
   std::erase_if(conversation.kept, [&](const KeptRow& kept) { return kept.ordinal >= ordinal; });
+  conversation.last_logits.reset();
+  // Where all behind the change is gone, the last row may be among those that were kept.
+  if (length == ordinal && !conversation.kept.empty() && conversation.kept.back().ordinal + 1 == ordinal) {
+    conversation.last_logits = conversation.kept.back().row;
+  }
 }
 
 Status Engine::edit(ConversationId id, std::span<const EditOperation> operations) {
   return base::within_memory([&]() -> Status {
     KVASIR_ASSIGN(Conversation* const conversation, find_idle(id));
+    if (!conversation->dropped.empty()) {
+      return fail(Outcome::kWrongState,
+                  "the cells of the conversation were dropped; only rewind() and prompts are for it");
+    }
+    stop_return(*conversation);
     KVASIR_ASSIGN(pages::EditTicket ticket, store_->begin_edit(conversation->table, operations));
     std::vector<Token> tokens = conversation->tokens;
     edit_tokens(tokens, operations);
     // Nothing fails from here on.
     for (const pages::RotateCells& job : ticket.jobs()) rotate(job);
     const std::uint64_t first = ticket.first_changed();
-    if (first < conversation->tokens.size()) {
-      forget_rows_from(*conversation, first);
-      conversation->last_logits.reset();
-      // Where all behind the change is gone, the last row may be among those that were kept.
-      if (tokens.size() == first && !conversation->kept.empty() &&
-          conversation->kept.back().ordinal + 1 == first) {
-        conversation->last_logits = conversation->kept.back().row;
-      }
-    }
+    if (first < conversation->tokens.size()) forget_rows_from(*conversation, first, tokens.size());
     const auto vector = std::ranges::find(tokens, kEmbedded);
     if (vector != tokens.end()) {
       conversation->first_embedded = std::min<std::uint64_t>(
@@ -333,6 +368,7 @@ Status Engine::edit(ConversationId id, std::span<const EditOperation> operations
     }
     conversation->tokens.swap(tokens);
     ticket.commit();
+    drop_gone_blocks();
     return {};
   });
 }
@@ -351,18 +387,29 @@ std::unexpected<Error> no_such_length(std::uint64_t held, std::uint64_t length) 
 Result<std::uint64_t> Engine::rewind_cost(ConversationId id, std::uint64_t length) const {
   return base::within_memory([&]() -> Result<std::uint64_t> {
     KVASIR_ASSIGN(const Conversation* const conversation, find(id));
-    if (length > conversation->tokens.size()) return no_such_length(conversation->tokens.size(), length);
-    return store_->rewind_cost(conversation->table, length);
+    if (length > conversation->length()) return no_such_length(conversation->length(), length);
+    const std::uint64_t computed = std::min<std::uint64_t>(length, conversation->tokens.size());
+    return length - computed + store_->rewind_cost(conversation->table, computed);
   });
 }
 
 Status Engine::rewind(ConversationId id, std::uint64_t length) {
   return base::within_memory([&]() -> Status {
-    KVASIR_ASSIGN(const Conversation* const conversation, find(id));
+    KVASIR_ASSIGN(Conversation* const conversation, find(id));
+    const std::uint64_t all = conversation->tokens.size() + conversation->dropped.size();
     const std::uint64_t held = conversation->tokens.size();
-    if (length > held) return no_such_length(held, length);
+    if (length > all) return no_such_length(all, length);
+    if (!conversation->dropped.empty() && length >= held) {
+      if (length < all) forget_rows_from(*conversation, length, length);
+      conversation->dropped.resize(length - held);
+      return {};
+    }
     const EditOperation remove{Kind::kRemove, length, held - length, 0};
-    return edit(id, {&remove, 1});
+    std::vector<Token> dropped;
+    dropped.swap(conversation->dropped);
+    Status removed = edit(id, {&remove, 1});
+    if (!removed) conversation->dropped.swap(dropped);
+    return removed;
   });
 }
 

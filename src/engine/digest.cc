@@ -3,6 +3,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/try.h"
 #include "base/within_memory.h"
 #include "engine/engine.h"
 
@@ -40,6 +41,8 @@ Result<std::uint64_t> Engine::digest() const {
       if (!conversation.open()) continue;
       digest.number(static_cast<std::uint64_t>(id_of(conversation, index)));
       digest.array(conversation.tokens);
+      digest.array(conversation.dropped);
+      digest.number(conversation.again);
       digest.array(conversation.queue.tokens);
       digest.array(conversation.queue.every);
       digest.array(conversation.queue.vectors);
@@ -51,25 +54,41 @@ Result<std::uint64_t> Engine::digest() const {
       }
       for (std::size_t group = 0; group < store_->group_count() && conversation.borrowed == 0; ++group) {
         for (const pages::Run& run : store_->runs(conversation.table, group))
-          append_run(group, run, digest.bytes());
+          KVASIR_TRY(append_run(group, run, digest.bytes()));
       }
     }
     return digest.hash();
   });
 }
 
-// The logical positions and contents of a run's cells.
-void Engine::append_run(std::size_t group, const pages::Run& run, std::vector<std::byte>& out) const {
+// The logical positions and contents of a run's cells, wherever they lie.
+Status Engine::append_run(std::size_t group, const pages::Run& run, std::vector<std::byte>& out) const {
   const std::vector<kv::LayerGeometry>& layers = model_->network().groups[group].layers;
+  std::vector<std::byte> away;
+  std::size_t cells_away = 0;
+  if (pages::in_tier(run.page)) {
+    const pages::TierRunId id = pages::tier_run(run.page);
+    cells_away = store_->tier_runs().cells(id);
+    away.resize(tiers_->size_of(store_->tier_runs().block(id)));
+    KVASIR_TRY(tiers_->read(store_->tier_runs().block(id), away));
+  }
   for (std::uint32_t cell = run.cell; cell < run.cell + run.count; ++cell) {
     const std::int64_t position =
         static_cast<std::int64_t>(store_->position(group, run.page, cell)) + run.shift;
     const auto* const bytes = reinterpret_cast<const std::byte*>(&position);
     out.insert(out.end(), bytes, bytes + sizeof(position));
+    auto from = away.begin();
     for (std::uint32_t layer = 0; layer < layers.size(); ++layer) {
-      arena_.append_cell(layers[layer], store_->frame(group, run.page, layer), cell, out);
+      if (cells_away == 0) {
+        arena_.append_cell(layers[layer], store_->frame(group, run.page, layer), cell, out);
+        continue;
+      }
+      const auto size = static_cast<std::ptrdiff_t>(arena_.cell_bytes(layers[layer]));
+      out.insert(out.end(), from + cell * size, from + (cell + 1) * size);
+      from += static_cast<std::ptrdiff_t>(cells_away) * size;
     }
   }
+  return {};
 }
 
 }  // namespace kvasir::engine

@@ -100,8 +100,30 @@ Result<std::unique_ptr<Engine>> Engine::create(std::shared_ptr<const model::Mode
     if (options.share_prefixes) KVASIR_TRY(engine->store_->make_index_room());
     engine->capacity_ = engine->store_->tokens_free();
     engine->out_of_memory_ = std::make_shared<const Error>(Outcome::kOutOfMemory, "out of memory");
+    KVASIR_TRY(engine->create_tiers());
     return engine;
   });
+}
+
+// The memory tier takes a whole page of any group, or nothing could ever be spilled.
+Status Engine::create_tiers() {
+  const tiers::TierSizes& sizes = options_.tiers;
+  if (sizes.memory_bytes == 0 && sizes.disk_bytes == 0) return {};
+  std::uint64_t largest = 0;
+  for (std::uint32_t group = 0; group < store_->group_count(); ++group)
+    largest = std::max(largest, run_bytes(group, options_.page_cells));
+  if (sizes.memory_bytes > 0 && sizes.memory_bytes < largest) {
+    return fail(Outcome::kInvalidArgument,
+                "a page of cells has " + std::to_string(largest) + " bytes, the memory tier only " +
+                    std::to_string(sizes.memory_bytes),
+                {.wanted = largest, .limit = sizes.memory_bytes, .setting = "memory_tier_bytes"});
+  }
+  auto made = tiers::Tiers::create(sizes, *options_.files);
+  if (!made && made.error().code() == Outcome::kNotFound) {
+    return fail(Outcome::kInvalidArgument, std::move(made).error().message(), {.setting = "spill_directory"});
+  }
+  KVASIR_ASSIGN(tiers_, std::move(made));
+  return {};
 }
 
 const Conversation* Engine::peek(ConversationId id) const noexcept {
@@ -168,6 +190,7 @@ Status Engine::close(ConversationId id) {
   return base::within_memory([&]() -> Status {
     KVASIR_ASSIGN(Conversation* const conversation, find(id));
     end_generation(*conversation, nullptr);
+    stop_return(*conversation);
     if (conversation->in_step) {
       withdraw(*conversation);
       conversation->life = Conversation::Life::kClosing;
@@ -175,6 +198,7 @@ Status Engine::close(ConversationId id) {
     }
     store_->close(conversation->table);
     free_slot(*conversation);
+    drop_gone_blocks();
     return {};
   });
 }
@@ -212,9 +236,9 @@ Result<std::shared_ptr<const Row>> Engine::row(ConversationId id, std::uint64_t 
     if (!conversation->queue.empty())
       return none("there are no logits for the last token yet; step, or cancel what is queued");
     if (back == 0 && conversation->last_logits != nullptr) return conversation->last_logits;
-    if (back >= conversation->tokens.size() || back == 0)
+    if (back >= conversation->length() || back == 0)
       return none("there are no logits for the last token; prompt the conversation and step");
-    const std::uint64_t ordinal = conversation->tokens.size() - 1 - back;
+    const std::uint64_t ordinal = conversation->length() - 1 - back;
     const auto kept = std::ranges::find(conversation->kept, ordinal, &KeptRow::ordinal);
     if (kept == conversation->kept.end())
       return none("the logits of that token were not kept; prompt it with every logit wanted");

@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "engine/conversation.h"
 #include "engine/cost_model.h"
 #include "engine/planner.h"
@@ -39,6 +40,7 @@
 #include "model/model.h"
 #include "pages/page_store.h"
 #include "parallel/thread_pool.h"
+#include "tiers/tiers.h"
 
 namespace kvasir::engine {
 
@@ -54,6 +56,35 @@ struct EngineOptions {
   bool share_prefixes = false;      // empty conversations take beginnings that others computed
   kv::CacheTypes types;
   std::optional<std::uint64_t> memory;  // bytes that the pool may take; by default what is available
+  tiers::TierSizes tiers;                           // no bytes of memory: no tiers
+  base::FileSystem* files = &base::system_files();  // where the disk tier's file is made
+};
+
+// What a call for a move of cells has done.
+enum class Moved : std::uint8_t {
+  kNothing,  // there is nothing to move
+  kSome,     // a run of cells
+  kRoom,     // and now somebody may be planned who could not be before
+  kWaits,    // nothing, before the disk has done its part
+};
+
+// What was moved between the pool and the tiers since the engine was made, and computed again instead.
+struct MoveCounts {
+  std::uint64_t runs_spilled = 0;
+  std::uint64_t bytes_spilled = 0;
+  std::uint64_t conversations_returned = 0;
+  std::uint64_t bytes_returned = 0;
+  std::uint64_t returns_failed = 0;
+  std::uint64_t conversations_paused = 0;
+  std::uint64_t tokens_recomputed = 0;  // of dropped conversations
+};
+
+// Where a conversation's cells are.
+enum class Residence : std::uint8_t {
+  kPool,
+  kReturning,  // cells are reserved for those in tiers, and being filled
+  kTier,       // at least some
+  kDropped,    // nowhere: its tokens will be computed again
 };
 
 // Room is offered by priority, then by arrival. Whoever does not fit may be passed over by others that do,
@@ -214,6 +245,40 @@ class Engine {
   [[nodiscard]] Status reserve(ConversationId id, std::uint64_t tokens);
   [[nodiscard]] bool fits(ConversationId id, std::uint64_t tokens) const noexcept;
 
+  // Takes a conversation's cells out of the pool, a run at a time: kNothing when none is left that nobody
+  // else uses, kWaits as move(). kNotFound; kUnsupported without tiers; kBusy while it is part of an open
+  // step, kWrongState while something is queued or it generates; kNoSpace where the tiers are full, kIo where
+  // the disk refuses; kOutOfMemory. What is in a tier stays there.
+  [[nodiscard]] Result<Moved> spill(ConversationId id);
+
+  // Brings all its cells back, a part at a time: kRoom when they are back, kNothing where there are none in
+  // tiers. kNotFound; kBusy while another conversation returns; kNoSpace, kIo, kCorrupt, kOutOfMemory, and
+  // everything is where it was.
+  [[nodiscard]] Result<Moved> bring_back(ConversationId id);
+
+  // Gives up a conversation's cells and keeps its tokens: what is prompted next computes them again first, to
+  // the same bits. Rows of logits stay. kNotFound; kBusy, kWrongState as spill(); kUnsupported where the same
+  // tokens would not give the same cells, because some were removed, moved or divided, or are vectors;
+  // kOutOfMemory.
+  [[nodiscard]] Status drop(ConversationId id);
+
+  // Whether cells should move before somebody who waits can be planned, and one part of that: at most a page.
+  // Between two jobs of a pass, or at once where none runs; never beside one. What fails concerns one
+  // conversation, and is in its return_error.
+  [[nodiscard]] bool moves_pending() const noexcept;
+  // What was found to be in vain is tried again: something else may have changed.
+  void retry_moves() noexcept { moves_are_vain_ = false; }
+  [[nodiscard]] Moved move() noexcept;
+  // Waits for the disk; false where it has nothing to do. May run beside other calls.
+  bool wait_for_disk() { return tiers_ != nullptr && tiers_->wait(); }
+  void when_disk_moved(std::function<void()> listener);
+
+  [[nodiscard]] Residence residence(const Conversation& conversation) const noexcept;
+  [[nodiscard]] const MoveCounts& moves() const noexcept { return moves_; }
+  [[nodiscard]] tiers::TierUsage tier_usage() const noexcept {
+    return tiers_ != nullptr ? tiers_->usage() : tiers::TierUsage{};
+  }
+
   // One step, or the continuation of an open one, from its plan to its end. kNoSpace where something is
   // queued and none of it finds room, with the numbers of the first; kBusy from within between_jobs;
   // kOutOfMemory. All leave everything as it was. A report says what happened otherwise.
@@ -246,8 +311,10 @@ class Engine {
   // Undoes an open step, if there is one.
   void abandon_step() noexcept;
 
-  // Committed state. kNotFound. Spans are valid until the next call that is not const.
+  // Committed state. kNotFound. Spans are valid until the next call that is not const. tokens() are those
+  // that are computed; history() also those that were and are dropped.
   [[nodiscard]] Result<std::span<const Token>> tokens(ConversationId id) const;
+  [[nodiscard]] Result<std::vector<Token>> history(ConversationId id) const;
   [[nodiscard]] Result<std::uint64_t> queued(ConversationId id) const;
   // As it is. kNotFound.
   [[nodiscard]] Result<const Conversation*> look(ConversationId id) const { return find(id); }
@@ -320,7 +387,38 @@ class Engine {
   void end_generation(Conversation& conversation, const Error* error) noexcept;
   [[nodiscard]] Status make_places(Conversation& conversation, std::uint64_t more);
   void withdraw(Conversation& conversation) noexcept;
-  void forget_rows_from(Conversation& conversation, std::uint64_t ordinal) noexcept;
+  void forget_rows_from(Conversation& conversation, std::uint64_t ordinal, std::uint64_t length) noexcept;
+  void asks(Conversation& conversation) noexcept;
+
+  // Tiers (moves.cc, dropping.cc).
+  [[nodiscard]] Status create_tiers();
+  struct Returning {
+    ConversationId id{};
+    pages::ReturnTicket ticket;
+    std::size_t done = 0;  // of its jobs
+  };
+  [[nodiscard]] std::vector<std::uint8_t> idle_tables(const Conversation* more = nullptr) const;
+  [[nodiscard]] bool idle(const Conversation& conversation) const noexcept;
+  [[nodiscard]] Status begin_return(Conversation& conversation, std::uint64_t need);
+  [[nodiscard]] Result<Moved> return_some();
+  [[nodiscard]] bool ask_ahead(Returning& returning);
+  void import_job(const pages::FetchCells& job, std::span<const std::byte> bytes) noexcept;
+  void finish_return() noexcept;
+  void stop_return(const Conversation& conversation) noexcept;
+  void drop_return() noexcept;
+  void fail_return(const Error& error) noexcept;
+  [[nodiscard]] Result<Moved> spill_run(const pages::CellRun& run, std::span<const std::uint8_t> idle);
+  [[nodiscard]] Result<Moved> spill_oldest(const Conversation* but);
+  [[nodiscard]] Result<Moved> make_room_for_one();
+  void choose_moves(bool nobody_runs);
+  [[nodiscard]] bool waits_before(const Conversation& a, const Conversation& b) const noexcept;
+  [[nodiscard]] std::vector<std::size_t> waiting_in_order() const;
+  [[nodiscard]] bool pause_for(const Conversation& target);
+  void drop_gone_blocks() noexcept;
+  [[nodiscard]] std::uint64_t run_bytes(std::uint32_t group, std::uint32_t cells) const noexcept;
+  void wake(Conversation& conversation);
+  void settle_again(Conversation& conversation);
+  [[nodiscard]] Status check_away(const Conversation& conversation) const;
 
   // Admission (admission.cc).
   [[nodiscard]] bool wants_room(const Conversation& conversation) const noexcept;
@@ -350,6 +448,7 @@ class Engine {
   void place_piece(const OpenStep& step, std::size_t at, model::Pass& pass) const;
   void build_pass(const OpenStep& step, model::Pass& pass) const;
   void describe_passes(StepReport& report) const;
+  void move_until_room();
   [[nodiscard]] Status run_passes(const StepOptions& options, StepReport& report);
   [[nodiscard]] Status run_jobs(const StepOptions& options, StepReport& report);
   void prepare_draws() noexcept;
@@ -366,7 +465,8 @@ class Engine {
   void for_layers(std::uint32_t group, const Job& job);
   [[nodiscard]] std::uint64_t cell_bytes(std::size_t group) const noexcept;  // of one cell in all layers
   [[nodiscard]] kv::FrameCell place(std::uint32_t group, pages::CellAt at, std::uint32_t layer) const;
-  void append_run(std::size_t group, const pages::Run& run, std::vector<std::byte>& out) const;
+  [[nodiscard]] Status append_run(std::size_t group, const pages::Run& run,
+                                  std::vector<std::byte>& out) const;
   void copy(std::uint32_t group, std::span<const pages::CopyCells> jobs);
   void rotate(const pages::RotateCells& job);
 
@@ -374,6 +474,7 @@ class Engine {
   parallel::ThreadPool* pool_;
   EngineOptions options_;
   const base::Clock* clock_;
+  std::unique_ptr<tiers::Tiers> tiers_;  // nothing where there are none
   std::unique_ptr<pages::PageStore> store_;
   kv::Arena arena_;
   std::vector<std::vector<std::uint32_t>> rotary_;  // [group][layer of it]: index of the model's table
@@ -387,11 +488,22 @@ class Engine {
   std::unique_ptr<OpenStep> open_step_;
   std::unique_ptr<OpenStep> spare_step_;  // its memory is used again
   std::uint64_t arrivals_ = 0;
+  std::uint64_t uses_ = 0;
+  std::optional<Returning> returning_;
+  std::optional<ConversationId> room_for_;  // for whom idle conversations are spilled
+  bool moves_are_vain_ = false;             // there was nothing to spill, or no room to spill to
+  MoveCounts moves_;
   Drawn drawn_;
   std::uint64_t bytes_moved_ = 0;
   std::int64_t compaction_copy_ns_ = 0;
   std::size_t rotation_ = 0;  // who comes first in the next pass
   bool in_job_ = false;       // a verdict is asked for
 };
+
+template <class Job>
+void Engine::for_layers(std::uint32_t group, const Job& job) {
+  const std::vector<kv::LayerGeometry>& layers = model_->network().groups[group].layers;
+  for (std::uint32_t layer = 0; layer < layers.size(); ++layer) job(layers[layer], layer);
+}
 
 }  // namespace kvasir::engine

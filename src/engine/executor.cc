@@ -12,6 +12,9 @@
 namespace kvasir::engine {
 namespace {
 
+// How long whoever waits for the disk sleeps before it looks again by itself.
+constexpr std::chrono::milliseconds kDiskPatience(100);
+
 // So many nanoseconds from now, at most as far as the clock goes.
 std::chrono::steady_clock::time_point wake_time(std::int64_t ns) {
   const auto now = std::chrono::steady_clock::now();
@@ -37,6 +40,7 @@ Result<std::shared_ptr<Executor>> Executor::create(std::shared_ptr<const model::
     std::shared_ptr<Executor> executor(new Executor(std::move(pool), std::move(settings), clock));
     KVASIR_ASSIGN(executor->engine_,
                   Engine::create(std::move(model), threads, executor->settings_.engine, clock));
+    executor->engine_->when_disk_moved([mine = executor.get()] { mine->disk_moved(); });
     return executor;
   });
 }
@@ -126,6 +130,9 @@ Status Executor::edit(ConversationId id, const std::function<Status(Engine&)>& c
   KVASIR_TRY(leave_step(held, id));
   if (engine_->peek(id)->drawer != nullptr)
     return fail(Outcome::kWrongState, "the conversation generates; read it to its end, or cancel it");
+  if (keys == Keys::kRewritten) {
+    KVASIR_TRY(move_to_end(held, id, [&] { return engine_->bring_back(id); }));
+  }
   const Status done = base::within_memory([&] {
     if (keys == Keys::kStay) return call(*engine_);
     copying_.fetch_add(1);
@@ -137,6 +144,68 @@ Status Executor::edit(ConversationId id, const std::function<Status(Engine&)>& c
   collect_due();
   call_due(held);
   return done;
+}
+
+// Moves a conversation's cells, a part at a time, with everybody let in between; until `move` finds nothing.
+template <class Move>
+Status Executor::move_to_end(Lock& held, ConversationId id, const Move& move) {
+  while (true) {
+    const std::uint64_t disk = disk_moves_;
+    Result<Moved> moved = Moved::kNothing;
+    {
+      copying_.fetch_add(1);
+      const std::lock_guard bytes(bytes_);
+      copying_.fetch_sub(1);
+      moved = move();
+    }
+    if (!moved) return fail(std::move(moved).error());
+    if (*moved == Moved::kNothing) return {};
+    if (*moved == Moved::kWaits) {
+      change_.wait_for(held, kDiskPatience, [&] { return disk_moves_ != disk || closed_; });
+    } else {
+      held.unlock();
+      held.lock();
+    }
+    KVASIR_TRY(check_open());
+    KVASIR_TRY(leave_step(held, id));
+  }
+}
+
+Status Executor::spill(ConversationId id) {
+  return base::within_memory([&]() -> Status {
+    Lock held = lock();
+    KVASIR_TRY(leave_step(held, id));
+    const Status spilled = move_to_end(held, id, [&] { return engine_->spill(id); });
+    changed();
+    collect_due();
+    call_due(held);
+    return spilled;
+  });
+}
+
+Status Executor::bring_back(ConversationId id) {
+  return base::within_memory([&]() -> Status {
+    Lock held = lock();
+    KVASIR_TRY(check_open());
+    KVASIR_ASSIGN(const Conversation* const conversation, std::as_const(*engine_).look(id));
+    const Residence residence = engine_->residence(*conversation);
+    if (residence != Residence::kTier && residence != Residence::kReturning) return {};
+    KVASIR_TRY(leave_step(held, id));
+    const Status moved = move_to_end(held, id, [&] { return engine_->bring_back(id); });
+    changed();
+    return moved;
+  });
+}
+
+Status Executor::drop(ConversationId id) {
+  return edit(id, [&](Engine& engine) { return engine.drop(id); });
+}
+
+// Called by the thread of the disk.
+void Executor::disk_moved() noexcept {
+  const std::lock_guard held(mutex_);
+  ++disk_moves_;
+  change_.notify_all();
 }
 
 Status Executor::clear(ConversationId id) {
@@ -190,6 +259,7 @@ Result<bool> Executor::ready(ConversationId id, const Mishaps& before) const {
   if (watch.mishaps.cancels != before.cancels)
     return fail(Outcome::kCancelled, "the conversation was cancelled");
   if (watch.mishaps.failures != before.failures && watch.failure) return fail(*watch.failure);
+  if (conversation->return_error) return fail(*conversation->return_error);
   return conversation->queue.empty() && !conversation->in_step;
 }
 
@@ -211,6 +281,8 @@ Status Executor::go_on(Lock& held, ConversationId id) {
   }
   KVASIR_ASSIGN(const kvasir::StepReport report, step_held(held, {}));
   if (report.outcome != Outcome::kIdle) return {};
+  const Conversation* const conversation = engine_->peek(id);
+  if (conversation == nullptr || conversation->return_error) return {};
   return fail(Outcome::kWrongState, "a generation waits for its text to be read; read it, or cancel it");
 }
 
@@ -277,6 +349,8 @@ void Executor::collect_due() noexcept {
         status = failed({Outcome::kCancelled, "cancelled"});
       } else if (caller.before.failures != watch.mishaps.failures) {
         status = failed(*watch.failure);
+      } else if (conversation->return_error) {
+        status = failed(*conversation->return_error);
       } else if (idle) {
         status.emplace();
       }
@@ -375,8 +449,28 @@ CacheInfo Executor::cache_held() const {
   info.prefix_hits = prefix.hits;
   info.prefix_tokens = prefix.tokens_found;
   for (const Conversation& conversation : engine_->conversations()) {
-    if (conversation.open()) info.queued += conversation.queue.size();
+    if (!conversation.open()) continue;
+    info.queued += conversation.asked();
+    switch (engine_->residence(conversation)) {
+      case Residence::kPool:
+        ++info.in_pool;
+        break;
+      case Residence::kReturning:
+        ++info.returning;
+        break;
+      case Residence::kTier:
+        ++info.spilled;
+        break;
+      case Residence::kDropped:
+        ++info.dropped;
+        break;
+    }
   }
+  const tiers::TierUsage tiers = engine_->tier_usage();
+  info.memory_tier_bytes = tiers.memory_bytes;
+  info.memory_tier_bytes_max = tiers.memory_bytes_max;
+  info.disk_tier_bytes = tiers.disk_bytes;
+  info.disk_tier_bytes_max = tiers.disk_bytes_max;
   return info;
 }
 
@@ -391,6 +485,18 @@ Metrics Executor::metrics() const {
   metrics.prompted -= engine_->drawn().committed;
   metrics.generated = engine_->drawn().tokens;
   metrics.reused = engine_->prefix_counters().tokens_found;
+  const MoveCounts& moves = engine_->moves();
+  metrics.prompted -= moves.tokens_recomputed;
+  metrics.recomputed = moves.tokens_recomputed;
+  metrics.bytes_spilled = moves.bytes_spilled;
+  metrics.bytes_returned = moves.bytes_returned;
+  metrics.returns = moves.conversations_returned;
+  metrics.failed_returns = moves.returns_failed;
+  metrics.paused = moves.conversations_paused;
+  const tiers::TierUsage tiers = engine_->tier_usage();
+  metrics.disk_bytes_written = tiers.bytes_written;
+  metrics.disk_bytes_read = tiers.bytes_read;
+  metrics.disk_failures = tiers.failures;
   return metrics;
 }
 

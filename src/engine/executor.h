@@ -106,7 +106,8 @@ class Executor : public std::enable_shared_from_this<Executor> {
   template <class Call>
   auto look(const Call& call) const -> decltype(call(std::declval<const Engine&>()));
 
-  // Whether an edit rewrites keys: it then waits for the job that is under way.
+  // Whether an edit rewrites keys: it then waits for the job that is under way, and cells that lie in tiers
+  // are brought back first.
   enum class Keys : std::uint8_t { kStay, kRewritten };
 
   // As change(), for calls that need the conversation outside the open step. Waits for the step where a
@@ -116,6 +117,14 @@ class Executor : public std::enable_shared_from_this<Executor> {
 
   // As cancel(), and nothing is left of its history. Waits, and kBusy, as edit().
   [[nodiscard]] Status clear(ConversationId id);
+
+  // As Engine::bring_back() to its end; nothing to do where all cells are in the pool. Waits, and kBusy, as
+  // edit().
+  [[nodiscard]] Status bring_back(ConversationId id);
+
+  // As Engine::spill() to its end, and Engine::drop(); waiting, and kBusy, as edit().
+  [[nodiscard]] Status spill(ConversationId id);
+  [[nodiscard]] Status drop(ConversationId id);
 
   // As Engine::cancel() and close(); who waits for the conversation is told.
   [[nodiscard]] Status cancel(ConversationId id);
@@ -214,6 +223,14 @@ class Executor : public std::enable_shared_from_this<Executor> {
                                   kvasir::StepReport& report);
   [[nodiscard]] Result<Verdict> run_jobs(Lock& held, const StepBudget& budget, std::int64_t deadline);
   [[nodiscard]] Verdict after_job(const StepBudget& budget, std::int64_t deadline, std::int64_t started);
+  [[nodiscard]] Result<bool> begin_step(Lock& held, const StepOptions& options, std::int64_t deadline,
+                                        kvasir::StepReport& report);
+  Moved move_held();
+  template <class Move>
+  [[nodiscard]] Status move_to_end(Lock& held, ConversationId id, const Move& move);
+  void wait_for_disk(Lock& held, std::int64_t deadline);
+  [[nodiscard]] Status tell_of_failed_returns(kvasir::StepReport& report) const;
+  void disk_moved() noexcept;
   [[nodiscard]] Status without_room(const Error& shortage, kvasir::StepReport& report);
   void finish_step(StepReport&& committed, kvasir::StepReport& report);
   bool add_waiting(kvasir::StepReport& report) const noexcept;
@@ -264,7 +281,9 @@ class Executor : public std::enable_shared_from_this<Executor> {
   std::thread worker_;
   bool worker_runs_ = false;
   bool worker_stops_ = false;
-  int edits_waiting_ = 0;  // for the step that is open
+  int edits_waiting_ = 0;            // for the step that is open
+  std::uint64_t disk_moves_ = 0;     // writes and reads that the disk has ended
+  std::atomic<bool> moving_{false};  // cells are to be moved between two jobs
   std::uint64_t changes_ = 0;
 };
 

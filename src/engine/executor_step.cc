@@ -89,15 +89,15 @@ Status Executor::run_passes(Lock& held, const StepBudget& budget, std::int64_t d
   const StepOptions options{
       .whole_queue = budget.whole_queue, .tokens = budget.tokens, .time_ns = budget.time_ns};
   if (!engine_->step_open()) {
-    const auto begun = engine_->begin_step(options);
+    const auto begun = begin_step(held, options, deadline, report);
     if (!begun && begun.error().code() == Outcome::kNoSpace) return without_room(begun.error(), report);
     KVASIR_ASSIGN(const bool any, begun);
-    if (!any) return {};
+    if (!any) return tell_of_failed_returns(report);
   }
   StepReport committed;
   engine_->prepare_report(committed);
   const auto waiting = std::ranges::count_if(engine_->conversations(), [](const Conversation& conversation) {
-    return conversation.open() && conversation.shortage != nullptr;
+    return conversation.open() && (conversation.shortage != nullptr || conversation.return_error != nullptr);
   });
   committed.conversations.reserve(committed.conversations.size() + static_cast<std::size_t>(waiting));
   while (!engine_->passes_done() && !engine_->step_is_vain()) {
@@ -138,6 +138,56 @@ Status Executor::run_passes(Lock& held, const StepBudget& budget, std::int64_t d
   return {};
 }
 
+// Plans a step. Where nobody can be planned before cells have moved they are moved, with everybody let in
+// between, until somebody can or the time is up: the report is then that of a suspended step.
+Result<bool> Executor::begin_step(Lock& held, const StepOptions& options, std::int64_t deadline,
+                                  kvasir::StepReport& report) {
+  engine_->retry_moves();
+  while (true) {
+    KVASIR_ASSIGN(const bool any, engine_->begin_step(options));
+    moving_ = engine_->moves_pending();
+    if (any || !moving_.load()) return any;
+    while (engine_->moves_pending()) {
+      const std::uint64_t disk = disk_moves_;
+      const Moved moved = move_held();
+      if (moved == Moved::kRoom || moved == Moved::kNothing) break;
+      if (closing_.load()) return false;
+      if (clock_->now_ns() >= deadline) {
+        report.outcome = Outcome::kSuspended;
+        return false;
+      }
+      if (moved == Moved::kWaits && disk == disk_moves_) {
+        wait_for_disk(held, deadline);
+      } else {
+        held.unlock();
+        held.lock();
+      }
+      close_posted();
+    }
+  }
+}
+
+// With mutex_ held.
+Moved Executor::move_held() {
+  const std::lock_guard bytes(bytes_);
+  const Moved moved = engine_->move();
+  moving_ = engine_->moves_pending();
+  return moved;
+}
+
+void Executor::wait_for_disk(Lock& held, std::int64_t deadline) {
+  constexpr std::int64_t kPatienceNs = 100'000'000;
+  const std::int64_t left = std::clamp<std::int64_t>(deadline - clock_->now_ns(), 0, kPatienceNs);
+  change_.wait_for(held, std::chrono::nanoseconds(left));
+}
+
+// What did not come back from a tier, when nothing else is to be told.
+Status Executor::tell_of_failed_returns(kvasir::StepReport& report) const {
+  report.conversations.reserve(engine_->conversations().size());
+  static_cast<void>(add_waiting(report));
+  return {};
+}
+
 // The jobs of one pass: kGoOn where it is finished.
 Result<Verdict> Executor::run_jobs(Lock& held, const StepBudget& budget, std::int64_t deadline) {
   held.unlock();
@@ -147,6 +197,11 @@ Result<Verdict> Executor::run_jobs(Lock& held, const StepBudget& budget, std::in
     if (copying_.load() > 0 || posted_.load(std::memory_order_relaxed) != nullptr) {
       held.lock();
       close_posted();
+      held.unlock();
+    }
+    if (moving_.load()) {
+      held.lock();
+      static_cast<void>(move_held());
       held.unlock();
     }
     const std::int64_t started = clock_->now_ns();
@@ -215,12 +270,13 @@ bool Executor::add_waiting(kvasir::StepReport& report) const noexcept {
   const std::span<const Conversation> all = engine_->conversations();
   for (std::size_t index = 0; index < all.size(); ++index) {
     const Conversation& conversation = all[index];
-    if (!conversation.open() || !conversation.shortage) continue;
-    any = true;
+    const std::shared_ptr<const Error>& error =
+        conversation.return_error != nullptr ? conversation.return_error : conversation.shortage;
+    if (!conversation.open() || error == nullptr) continue;
+    any = any || conversation.shortage != nullptr;
     if (report.conversations.size() == report.conversations.capacity()) continue;
-    report.conversations.push_back({.id = Engine::id_of(conversation, index),
-                                    .error = conversation.shortage,
-                                    .outcome = Outcome::kNoSpace});
+    report.conversations.push_back(
+        {.id = Engine::id_of(conversation, index), .error = error, .outcome = error->code()});
   }
   return any;
 }
@@ -322,7 +378,7 @@ Status Executor::stop() {
 bool Executor::has_work() const noexcept {
   if (engine_->step_open()) return true;
   return std::ranges::any_of(engine_->conversations(), [](const Conversation& conversation) {
-    return conversation.open() && !conversation.queue.empty() &&
+    return conversation.open() && !conversation.queue.empty() && conversation.return_error == nullptr &&
            (conversation.drawer == nullptr || conversation.drawer->has_place());
   });
 }

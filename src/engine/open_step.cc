@@ -132,7 +132,9 @@ Result<bool> Engine::prepare_step(OpenStep& step, const StepOptions& options) {
   KVASIR_TRY(admit_those_that_wait(step.waiting));
   const std::uint64_t generating = gather_demands(step);
   plan_passes(step, bounds_of(options_, options, cost_, generating), options.whole_queue);
+  choose_moves(step.passes() == 0);
   if (step.passes() == 0) {
+    if (moves_pending()) return false;
     if (const Error* const shortage = first_shortage()) return fail(*shortage);
     return false;
   }
@@ -301,7 +303,7 @@ void Engine::prepare_draws() noexcept {
     if (line.withdrawn || !line.ends_queue || conversation.queue.size() != taken) continue;
     line.drawer = conversation.drawer;
     line.seed = conversation.settings.seed;
-    line.accepted = conversation.accepted + taken;
+    line.accepted = conversation.accepted + taken - std::min(taken, conversation.again);
     line.room = room_of(conversation);
   }
 }

@@ -14,7 +14,7 @@ namespace kvasir::engine {
 // Tokens that a conversation can still get, beyond those it holds or has queued.
 std::uint64_t Engine::room_of(const Conversation& conversation) const noexcept {
   const std::uint64_t limit = std::min({options_.context, conversation.settings.max_length, capacity_});
-  return limit - std::min(limit, conversation.tokens.size() + conversation.queue.size());
+  return limit - std::min(limit, conversation.length() + conversation.asked());
 }
 
 // The conversations of each pass.
@@ -98,9 +98,15 @@ void Engine::commit_line(std::size_t index) noexcept {
     if (vector != conversation.tokens.end())
       conversation.first_embedded = static_cast<std::uint64_t>(vector - conversation.tokens.begin());
   }
-  conversation.accepted += accepted;
-  drawn_.committed += conversation.drawn_queued && accepted > 0 ? 1 : 0;
-  conversation.drawn_queued = false;
+  const std::uint64_t again = std::min(accepted, conversation.again);
+  conversation.again -= again;
+  moves_.tokens_recomputed += again;
+  conversation.accepted += accepted - again;
+  conversation.used = ++uses_;
+  if (accepted > again) {
+    drawn_.committed += conversation.drawn_queued ? 1 : 0;
+    conversation.drawn_queued = false;
+  }
   conversation.reserved -= std::min(conversation.reserved, accepted);
   conversation.queue.pop(line.tokens, model_->sizes().embedding);
   for (KeptRow& kept : line.kept) {
@@ -150,6 +156,7 @@ void Engine::leave_step(std::size_t index) noexcept {
 void Engine::go_on_with(Conversation& conversation, const Draw& draw) noexcept {
   if (!draw.goes_on) conversation.drawer.reset();
   if (!draw.token) return;
+  wake(conversation);  // within what was reserved when it began
   conversation.queue.tokens.push_back(*draw.token);
   conversation.queue.every.push_back(0);
   conversation.drawn_queued = true;
@@ -181,11 +188,14 @@ Result<StepReport> Engine::step(const StepOptions& options) {
   if (in_job_) return fail(Outcome::kBusy, "a step cannot be taken from within another");
   StepReport report;
   const Status ran = base::within_memory([&]() -> Status {
-    if (!step_open()) {
+    retry_moves();
+    while (!step_open()) {
       const std::int64_t start = clock_->now_ns();
       KVASIR_ASSIGN(const bool any, begin_step(options));
-      report.plan_ns = clock_->now_ns() - start;
-      if (!any) return {};
+      report.plan_ns += clock_->now_ns() - start;
+      if (any) break;
+      if (!moves_pending()) return {};
+      move_until_room();
     }
     describe_passes(report);
     prepare_report(report);
@@ -194,6 +204,15 @@ Result<StepReport> Engine::step(const StepOptions& options) {
   if (ran) return report;
   abandon_step();
   return fail(ran.error());
+}
+
+// Nothing can be computed before cells have moved.
+void Engine::move_until_room() {
+  while (moves_pending()) {
+    const Moved moved = move();
+    if (moved == Moved::kRoom || moved == Moved::kNothing) return;
+    if (moved == Moved::kWaits) wait_for_disk();
+  }
 }
 
 Status Engine::run_passes(const StepOptions& options, StepReport& report) {
@@ -220,6 +239,7 @@ Status Engine::run_jobs(const StepOptions& options, StepReport& report) {
   while (true) {
     KVASIR_ASSIGN(const bool done, run_job());
     if (done) break;
+    if (moves_pending()) static_cast<void>(move());
     if (!options.between_jobs) continue;
     const JobView at = view();
     in_job_ = true;

@@ -70,6 +70,11 @@ TEST(BenchVerb, MeasuresWhatTheCacheCostsAtADepthAndMovesNoByteForIt) {
     EXPECT_GT(number(run.out, {"cost_us", operation}), 0) << operation;
     EXPECT_EQ(number(run.out, {"bytes_moved", operation}), 0) << operation;
   }
+  // All of it is moved out and back, and costs what that is.
+  for (const char* operation : {"spill", "return"}) {
+    EXPECT_GT(number(run.out, {"cost_us", operation}), 0) << operation;
+    EXPECT_GT(number(run.out, {"bytes_moved", operation}), 300 * 64) << operation;
+  }
   for (const char* conversations : {"1", "16"}) {
     const double plan = number(run.out, {"step", conversations, "plan_us"});
     const double commit = number(run.out, {"step", conversations, "commit_us"});

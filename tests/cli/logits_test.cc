@@ -101,6 +101,24 @@ TEST(LogitsVerb, GoesThroughAnArchiveToTheBit) {
   }
 }
 
+TEST(LogitsVerb, WritesTheSameBytesForAConversationThatWasAway) {
+  const Logits plain = logits({});
+  for (const std::vector<std::string>& more :
+       std::vector<std::vector<std::string>>{{}, {"--beside", "2"}, {"--kv", "q8_0"}, {"--at", "47"}}) {
+    std::vector<std::string> words = {"--via", "spill", "--page", "16"};
+    words.insert(words.end(), more.begin(), more.end());
+    const Logits away = logits(words);
+    EXPECT_EQ(away.run.status, 0) << away.run.err;
+    EXPECT_TRUE(away.bytes ==
+                logits(more.empty() || more[0] != "--kv" ? std::vector<std::string>() : more).bytes);
+    EXPECT_GT(reported(away.run, "bytes_returned"), 0) << away.run.err;
+    EXPECT_EQ(reported(away.run, "bytes_returned"), reported(away.run, "bytes_spilled"));
+    EXPECT_GT(reported(away.run, "bytes_on_disk"), 0) << away.run.err;
+    EXPECT_EQ(reported(away.run, "tokens_recomputed"), 0);
+  }
+  EXPECT_FALSE(plain.bytes.empty());
+}
+
 TEST(LogitsVerb, PrintsTheSameDigestForAnySplit) {
   const Logits plain = logits({"--json"});
   EXPECT_NE(plain.run.out.find("\"digest\":\""), std::string::npos) << plain.run.out;
