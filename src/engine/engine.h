@@ -56,7 +56,7 @@ struct EngineOptions {
   bool share_prefixes = false;      // empty conversations take beginnings that others computed
   kv::CacheTypes types;
   std::optional<std::uint64_t> memory;  // bytes that the pool may take; by default what is available
-  tiers::TierSizes tiers;                           // no bytes of memory: no tiers
+  tiers::TierSizes tiers;               // no bytes of memory: no tiers
   base::FileSystem* files = &base::system_files();  // where the disk tier's file is made
 };
 
@@ -402,6 +402,8 @@ class Engine {
   [[nodiscard]] Status begin_return(Conversation& conversation, std::uint64_t need);
   [[nodiscard]] Result<Moved> return_some();
   [[nodiscard]] bool ask_ahead(Returning& returning);
+  [[nodiscard]] Status export_cells(std::uint32_t group, std::uint32_t layer, pages::CellAt from,
+                                    std::uint32_t count, std::span<std::byte> out) const;
   void import_job(const pages::FetchCells& job, std::span<const std::byte> bytes) noexcept;
   void finish_return() noexcept;
   void stop_return(const Conversation& conversation) noexcept;

@@ -164,6 +164,25 @@ void Engine::import_job(const pages::FetchCells& job, std::span<const std::byte>
   bytes_moved_ += moved;
 }
 
+// Cells of one layer, wherever they lie.
+Status Engine::export_cells(std::uint32_t group, std::uint32_t layer, pages::CellAt from, std::uint32_t count,
+                            std::span<std::byte> out) const {
+  const std::vector<kv::LayerGeometry>& layers = model_->network().groups[group].layers;
+  if (!pages::in_tier(from.page)) {
+    arena_.export_cells(layers[layer], place(group, from, layer), count, out);
+    return {};
+  }
+  const pages::TierRunId run = pages::tier_run(from.page);
+  std::vector<std::byte> block(tiers_->size_of(store_->tier_runs().block(run)));
+  KVASIR_TRY(tiers_->read(store_->tier_runs().block(run), block));
+  std::size_t before = 0;
+  for (std::uint32_t i = 0; i < layer; ++i)
+    before += arena_.cell_bytes(layers[i]) * store_->tier_runs().cells(run);
+  const std::size_t cell = arena_.cell_bytes(layers[layer]);
+  std::ranges::copy(std::span(block).subspan(before + from.cell * cell, count * cell), out.begin());
+  return {};
+}
+
 // One job of the return that is open, or its end.
 Result<Moved> Engine::return_some() {
   Returning& returning = *returning_;

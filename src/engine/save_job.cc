@@ -49,7 +49,12 @@ SavedConversation saved_of(const Conversation& conversation, ConversationId id, 
   saved.arrival = conversation.arrival;
   saved.drawn_queued = conversation.drawn_queued;
   saved.tokens = conversation.tokens;
+  // What is dropped is queued again wherever it is loaded, and counts as accepted when it is computed.
+  saved.accepted -= conversation.dropped.size() + conversation.again;
   saved.queue = conversation.queue;
+  saved.queue.tokens.insert(saved.queue.tokens.begin(), conversation.dropped.begin(),
+                            conversation.dropped.end());
+  saved.queue.every.insert(saved.queue.every.begin(), conversation.dropped.size(), 0);
   if (conversation.last_logits != nullptr) saved.last_row = rows.number(conversation.last_logits);
   for (const KeptRow& kept : conversation.kept) saved.kept.push_back({kept.ordinal, rows.number(kept.row)});
   return saved;
@@ -98,7 +103,7 @@ void SaveJob::begin_section() {
   cell_ = 0;
 }
 
-void SaveJob::copy_slice() {
+Status SaveJob::copy_slice() {
   const kv::LayerGeometry& layer = saved_.origin.groups[group_].layers[layer_];
   const std::uint64_t bytes = engine_->arena_.cell_bytes(layer);
   const std::uint64_t most = std::max<std::uint64_t>(1, kSliceBytes / std::max<std::uint64_t>(1, bytes));
@@ -108,13 +113,14 @@ void SaveJob::copy_slice() {
     const std::uint64_t skipped = first_ + cell_ - run.ordinal;
     const auto some = static_cast<std::uint32_t>(std::min(run.count - skipped, end - cell_));
     const pages::CellAt from{run.page, run.cell + static_cast<std::uint32_t>(skipped)};
-    engine_->arena_.export_cells(layer, engine_->place(static_cast<std::uint32_t>(group_), from, layer_),
-                                 some, std::span(content_).subspan(at_, some * bytes));
+    KVASIR_TRY(engine_->export_cells(static_cast<std::uint32_t>(group_), layer_, from, some,
+                                     std::span(content_).subspan(at_, some * bytes)));
     at_ += some * bytes;
     done_ += some * bytes;
     engine_->bytes_moved_ += some * bytes;
     cell_ += some;
   }
+  return {};
 }
 
 Result<SaveJob::State> SaveJob::advance() {
@@ -127,7 +133,7 @@ Result<SaveJob::State> SaveJob::advance() {
       if (group_ == saved_.origin.groups.size()) return State::kEnd;
       begin_section();
     }
-    copy_slice();
+    KVASIR_TRY(copy_slice());
     if (cell_ < count_) return State::kGoesOn;
     cell_ = 0;
     if (++layer_ < saved_.origin.groups[group_].layers.size()) return State::kGoesOn;

@@ -44,7 +44,7 @@ class SaveJob {
   SaveJob(Engine& engine, std::unique_ptr<pages::Snapshot> snapshot) noexcept
       : engine_(&engine), snapshot_(std::move(snapshot)) {}
   void begin_section();
-  void copy_slice();
+  [[nodiscard]] Status copy_slice();
 
   Engine* engine_;
   std::unique_ptr<pages::Snapshot> snapshot_;
