@@ -189,7 +189,9 @@ void LoadJob::commit_into(ConversationId id) noexcept {
   install();
   Coming& one = coming_.front();
   Conversation& target = engine_->conversations_[static_cast<std::uint64_t>(id) & UINT32_MAX];
+  engine_->stop_return(target);
   engine_->store_->close(target.table);
+  engine_->drop_gone_blocks();
   one.conversation.generation = target.generation;
   target = std::move(one.conversation);
   engine_->free_slot(engine_->conversations_[one.index]);

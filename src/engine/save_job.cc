@@ -55,8 +55,13 @@ SavedConversation saved_of(const Conversation& conversation, ConversationId id, 
   saved.queue.tokens.insert(saved.queue.tokens.begin(), conversation.dropped.begin(),
                             conversation.dropped.end());
   saved.queue.every.insert(saved.queue.every.begin(), conversation.dropped.size(), 0);
-  if (conversation.last_logits != nullptr) saved.last_row = rows.number(conversation.last_logits);
-  for (const KeptRow& kept : conversation.kept) saved.kept.push_back({kept.ordinal, rows.number(kept.row)});
+  // Rows of tokens that are computed.
+  const bool last = conversation.length() == conversation.tokens.size();
+  if (last && conversation.last_logits != nullptr) saved.last_row = rows.number(conversation.last_logits);
+  for (const KeptRow& kept : conversation.kept) {
+    if (kept.ordinal < conversation.tokens.size())
+      saved.kept.push_back({kept.ordinal, rows.number(kept.row)});
+  }
   return saved;
 }
 
