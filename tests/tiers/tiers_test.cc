@@ -253,10 +253,10 @@ class Rotting final : public FaultyFileSystem {
 
   class File final : public base::ScratchFile {
    public:
-    explicit File(Bytes& bytes) : bytes_(&bytes) {}
-    Status write_at(std::uint64_t offset, std::span<const std::byte> bytes) override {
-      if (bytes_->size() < offset + bytes.size()) bytes_->resize(offset + bytes.size());
-      std::ranges::copy(bytes, bytes_->begin() + static_cast<std::ptrdiff_t>(offset));
+    explicit File(Bytes& rotting) : bytes_(&rotting) {}
+    Status write_at(std::uint64_t offset, std::span<const std::byte> from) override {
+      if (bytes_->size() < offset + from.size()) bytes_->resize(offset + from.size());
+      std::ranges::copy(from, bytes_->begin() + static_cast<std::ptrdiff_t>(offset));
       return {};
     }
     Status read_at(std::uint64_t offset, std::span<std::byte> into) const override {
