@@ -185,6 +185,7 @@ Status Engine::export_cells(std::uint32_t group, std::uint32_t layer, pages::Cel
 
 // One job of the return that is open, or its end.
 Result<Moved> Engine::return_some() {
+  if (!returning_) return fail(Outcome::kInternal, "no conversation is coming back");
   Returning& returning = *returning_;
   const std::span<const pages::FetchCells> jobs = returning.ticket.jobs();
   if (returning.done < jobs.size()) {
@@ -206,6 +207,7 @@ Result<Moved> Engine::return_some() {
 
 // Its cells are back, and what it needs is promised.
 void Engine::finish_return() noexcept {
+  if (!returning_) return;
   const Conversation* const found = peek(returning_->id);
   returning_.reset();
   drop_gone_blocks();
@@ -235,6 +237,7 @@ void Engine::stop_return(const Conversation& conversation) noexcept {
 }
 
 void Engine::fail_return(const Error& error) noexcept {
+  if (!returning_) return;
   const Conversation* const found = peek(returning_->id);
   drop_return();
   if (found == nullptr) return;
@@ -302,6 +305,7 @@ Result<Moved> Engine::spill_oldest(const Conversation* but) {
 
 // Makes room for the one that was chosen, and looks whether that was enough.
 Result<Moved> Engine::make_room_for_one() {
+  if (!room_for_) return fail(Outcome::kInternal, "no conversation was chosen to come back");
   const Conversation* const found = peek(*room_for_);
   if (found == nullptr || !wants_room(*found) || found->admitted) {
     room_for_.reset();

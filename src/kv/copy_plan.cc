@@ -22,7 +22,7 @@ CopyPlan::CopyPlan(std::span<const pages::CopyCells> copies, simd::CacheElement 
 
 // Few pages, and mostly the last: cells come in the order of their conversation.
 std::uint32_t CopyPlan::index_of(pages::PageId page) {
-  const auto found = std::find(pages_.rbegin(), pages_.rend(), page);
+  const auto found = std::ranges::find(pages_.rbegin(), pages_.rend(), page);
   if (found != pages_.rend()) return static_cast<std::uint32_t>(pages_.rend() - found) - 1;
   pages_.push_back(page);
   return static_cast<std::uint32_t>(pages_.size() - 1);

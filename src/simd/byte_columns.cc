@@ -7,6 +7,23 @@
 #include "base/checked.h"
 #include "base/try.h"
 
+#ifndef KVASIR_SIMD_PACKED_COLUMN
+#define KVASIR_SIMD_PACKED_COLUMN
+namespace kvasir::simd {
+namespace {
+
+// Where the parts of one column go.
+struct PackedColumn {
+  std::int8_t* bytes;
+  float* scales;
+  std::int32_t* sums16;
+  std::int32_t* sums32;
+};
+
+}  // namespace
+}  // namespace kvasir::simd
+#endif
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "simd/byte_columns.cc"
 #include "hwy/foreach_target.h"
@@ -75,8 +92,7 @@ float PackBlock(const float* numbers, std::size_t count, std::int8_t* bytes, std
   return greatest / 127.0f;
 }
 
-void PackColumn(const float* numbers, std::size_t count, std::size_t block, std::int8_t* bytes, float* scales,
-                std::int32_t* sums16, std::int32_t* sums32) {
+void PackColumn(const float* numbers, std::size_t count, std::size_t block, const PackedColumn& to) {
   alignas(64) float last[256];
   for (std::size_t k = 0; k < count; k += block) {
     const float* from = numbers + k;
@@ -85,7 +101,7 @@ void PackColumn(const float* numbers, std::size_t count, std::size_t block, std:
       std::copy_n(from, count - k, last);
       from = last;
     }
-    scales[k / block] = PackBlock(from, block, bytes + k, sums16 + k / 16, sums32 + k / 32);
+    to.scales[k / block] = PackBlock(from, block, to.bytes + k, to.sums16 + k / 16, to.sums32 + k / 32);
   }
 }
 
@@ -118,9 +134,9 @@ Result<ByteRows> ByteRows::allocate(std::size_t rows, std::size_t width, std::si
 void ByteRows::pack(std::size_t row, std::span<const float> numbers) noexcept {
   const std::size_t at = row * stride_;
   HWY_DYNAMIC_DISPATCH(PackColumn)
-  (numbers.data(), numbers.size(), block_, bytes_.as<std::int8_t>().data() + at,
-   scales_.as<float>().data() + at / block_, sums16_.as<std::int32_t>().data() + at / 16,
-   sums32_.as<std::int32_t>().data() + at / 32);
+  (numbers.data(), numbers.size(), block_,
+   {bytes_.as<std::int8_t>().data() + at, scales_.as<float>().data() + at / block_,
+    sums16_.as<std::int32_t>().data() + at / 16, sums32_.as<std::int32_t>().data() + at / 32});
 }
 
 ByteColumns ByteRows::columns(std::size_t first, std::size_t count, std::size_t width) const noexcept {

@@ -111,7 +111,7 @@ struct TileColumns {
 template <PanelKind kKind, std::size_t kColumns>
 KVASIR_INLINE TileColumns<kColumns> ColumnsOf(const ByteColumns& x, std::size_t column) {
   constexpr CodeRecipe kRecipe = recipe_of(kKind);
-  TileColumns<kColumns> columns;
+  TileColumns<kColumns> columns{};
   for (std::size_t c = 0; c < kColumns; ++c) {
     const std::size_t at = (column + c) * x.stride;
     columns.bytes[c] = x.bytes + at;

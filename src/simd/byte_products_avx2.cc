@@ -117,7 +117,7 @@ struct Isa {
   }
   // As quant::half_power_of_two: exponents below 2 are denormal.
   KVASIR_INLINE static Floats Exponents(const std::uint8_t* from) {
-    Floats out;
+    Floats out{};
     for (int i = 0; i < 2; ++i) {
       const __m256i exponent =
           _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(from + 8 * i)));

@@ -22,7 +22,8 @@ void read_panel(const Panels& weights, std::size_t panel, std::size_t sub, Panel
   SubBlock of_row;
   for (std::size_t row = 0; row < kPanelRows; ++row) {
     read_sub_block(weights.kind(), {bytes, weights.layout(), row}, sub, of_row);
-    for (std::size_t k = 0; k < of_row.codes.size(); ++k) out.codes[k][row] = of_row.codes[k];
+    for (std::size_t k = 0; k < of_row.codes.size(); ++k)
+      out.codes[k][row] = static_cast<std::int32_t>(of_row.codes[k]);
     out.scale[row] = of_row.scale;
     out.offset[row] = of_row.offset;
   }
@@ -51,7 +52,7 @@ void multiply_panel(const Panels& weights, std::size_t panel, const ByteColumns&
   const std::int32_t* const sums = recipe.sub == 16 ? x.sums16 : x.sums32;
   std::array<Sums, kColumnsAtOnce> totals{};
   std::array<Sums, kColumnsAtOnce> parts{};
-  PanelSubBlock block;
+  PanelSubBlock block{};
   for (std::size_t sub = 0; sub < x.width / recipe.sub; ++sub) {
     read_panel(weights, panel, sub, block);
     for (std::size_t c = 0; c < x.count; ++c) {

@@ -74,7 +74,11 @@ Result<bool> Tiers::has_room(std::uint64_t bytes) {
 Result<bool> Tiers::make_room(std::uint64_t bytes) {
   const std::uint64_t free = sizes_.memory_bytes - memory_used_;
   if (free >= bytes) return true;
-  if (write_error_) return fail(*std::exchange(write_error_, std::nullopt));
+  if (write_error_) {
+    Error error = *write_error_;
+    write_error_.reset();
+    return fail(std::move(error));
+  }
   if (bytes <= sizes_.memory_bytes) {
     // More than is asked for, so that whoever comes next need not wait for a disk each time.
     const std::uint64_t wanted = std::max(bytes, std::min(sizes_.memory_bytes / 8, kAheadMax));

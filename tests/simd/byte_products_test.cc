@@ -86,7 +86,9 @@ TEST_P(EveryCode, MultipliesExactlyButForTheRoundingOfItsSteps) {
   const std::vector<float> out = product(kPortableBytes, weights.panels, x);
   const CodeRecipe recipe = recipe_of(weights.panels.kind());
   // A term passes at most through two roundings for each sub-block of its block and one for each block.
-  const auto steps = static_cast<double>(2 * recipe.block / recipe.sub + kColumns / recipe.block);
+  const std::size_t subs = recipe.block / recipe.sub;
+  const std::size_t blocks = kColumns / recipe.block;
+  const auto steps = static_cast<double>(2 * subs + blocks);
   for (std::size_t c = 0; c < x.count; ++c) {
     for (std::size_t r = 0; r < weights.panels.panel_count() * kPanelRows; ++r) {
       const float found = out[c * weights.panels.panel_count() * kPanelRows + r];
