@@ -22,8 +22,7 @@ void read_panel(const Panels& weights, std::size_t panel, std::size_t sub, Panel
   SubBlock of_row;
   for (std::size_t row = 0; row < kPanelRows; ++row) {
     read_sub_block(weights.kind(), {bytes, weights.layout(), row}, sub, of_row);
-    for (std::size_t k = 0; k < of_row.codes.size(); ++k)
-      out.codes[k][row] = static_cast<std::int32_t>(of_row.codes[k]);
+    for (std::size_t k = 0; k < of_row.codes.size(); ++k) out.codes[k][row] = of_row.codes[k];
     out.scale[row] = of_row.scale;
     out.offset[row] = of_row.offset;
   }

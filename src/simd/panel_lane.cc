@@ -275,7 +275,7 @@ void read_sub_block(PanelKind kind, const PanelLane<const std::uint8_t>& lane, s
   }
   for (std::size_t i = 0; i < recipe.sub; ++i) {
     out.codes[i] =
-        static_cast<std::int8_t>(number_of(recipe, code_at(lane, recipe.bits, sub * recipe.sub + i)));
+        static_cast<std::int16_t>(number_of(recipe, code_at(lane, recipe.bits, sub * recipe.sub + i)));
   }
 }
 

@@ -44,7 +44,7 @@ void put_codes(PanelKind kind, const std::uint8_t* row, std::size_t columns,
 
 // A sub-block of a lane: number k is scale x codes[k] + offset, with the zero taken off.
 struct SubBlock {
-  std::array<std::int8_t, 32> codes{};
+  std::array<std::int16_t, 32> codes{};
   float scale = 0;
   float offset = 0;
 };
