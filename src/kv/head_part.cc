@@ -233,42 +233,38 @@ void HeadPart::write_square_lanes(std::byte* frame, std::size_t cell, const std:
   for (std::size_t i = 0; i < kRows; ++i) clear_padding(frame, cell + i);
 }
 
+template <class Row, class Square>
+void HeadPart::by_squares(std::size_t cell, std::size_t count, const Row& row, const Square& square) const {
+  const std::size_t side = square_side();
+  for (std::size_t at = 0; at < count;) {
+    const bool fits = side > 1 && (cell + at) % side == 0 && count - at >= side;
+    if (!fits) {
+      row(at);
+    } else if (numbers_.unit_bytes == 2) {
+      square(at, std::uint16_t{});
+    } else {
+      square(at, std::uint32_t{});
+    }
+    at += fits ? side : 1;
+  }
+}
+
 void HeadPart::read_rows(const std::byte* frame, std::size_t cell, std::size_t count, std::byte* rows,
                          std::size_t row_step) const noexcept {
-  const std::size_t side = square_side();
-  while (count > 0) {
-    const bool square = side > 1 && cell % side == 0 && count >= side;
-    const std::size_t some = square ? side : 1;
-    if (!square) {
-      read_row(frame, cell, rows);
-    } else if (numbers_.unit_bytes == 2) {
-      read_square_lanes<std::uint16_t>(frame, cell, rows, row_step);
-    } else {
-      read_square_lanes<std::uint32_t>(frame, cell, rows, row_step);
-    }
-    cell += some;
-    count -= some;
-    rows += some * row_step;
-  }
+  by_squares(
+      cell, count, [&](std::size_t at) { read_row(frame, cell + at, rows + at * row_step); },
+      [&](std::size_t at, auto element) {
+        read_square_lanes<decltype(element)>(frame, cell + at, rows + at * row_step, row_step);
+      });
 }
 
 void HeadPart::write_rows(std::byte* frame, std::size_t cell, std::size_t count, const std::byte* rows,
                           std::size_t row_step) const noexcept {
-  const std::size_t side = square_side();
-  while (count > 0) {
-    const bool square = side > 1 && cell % side == 0 && count >= side;
-    const std::size_t some = square ? side : 1;
-    if (!square) {
-      write_row(frame, cell, rows);
-    } else if (numbers_.unit_bytes == 2) {
-      write_square_lanes<std::uint16_t>(frame, cell, rows, row_step);
-    } else {
-      write_square_lanes<std::uint32_t>(frame, cell, rows, row_step);
-    }
-    cell += some;
-    count -= some;
-    rows += some * row_step;
-  }
+  by_squares(
+      cell, count, [&](std::size_t at) { write_row(frame, cell + at, rows + at * row_step); },
+      [&](std::size_t at, auto element) {
+        write_square_lanes<decltype(element)>(frame, cell + at, rows + at * row_step, row_step);
+      });
 }
 
 void HeadPart::read_block(const std::byte* frame, std::size_t cell, std::size_t block,

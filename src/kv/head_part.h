@@ -77,6 +77,10 @@ class HeadPart {
   void write_square_lanes(std::byte* frame, std::size_t cell, const std::byte* rows,
                           std::size_t row_step) const noexcept;
   [[nodiscard]] std::size_t square_side() const noexcept;
+  // Calls square(at, Element()) for the whole squares of lanes among the cells [cell, cell + count), and
+  // row(at) for the cells beside them; `at` is counted from `cell`.
+  template <class Row, class Square>
+  void by_squares(std::size_t cell, std::size_t count, const Row& row, const Square& square) const;
   void store_floats(std::byte* frame, std::size_t cell, std::span<const float> values) const noexcept;
   void store_blocks(std::byte* frame, std::size_t cell, std::span<const float> values,
                     std::size_t blocks) const noexcept;

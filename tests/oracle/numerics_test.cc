@@ -1,0 +1,88 @@
+// The numerics id: bits change only together with the kernel revision, and not with the instruction set.
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <xxhash.h>
+
+#include <string>
+#include <vector>
+
+#include "hwy/targets.h"
+#include "model/fingerprint.h"
+#include "simd/products.h"
+#include "support/engine_run.h"
+#include "support/tiny_model.h"
+
+namespace kvasir::oracle::test {
+namespace {
+
+using kvasir::test::load;
+using kvasir::test::LoadedModel;
+using kvasir::test::random_tokens;
+using kvasir::test::take;
+using kvasir::test::tiny_model;
+using kvasir::test::TinyShape;
+using quant::BlockType;
+
+// Sets of instructions that fuse multiply and add; others round twice and have a numerics id of their own.
+bool fuses() {
+  return simd::instruction_set() == "AVX3" || simd::instruction_set() == "AVX2" ||
+         simd::instruction_set() == "NEON";
+}
+
+// A hash of the logits of models with weights of every way to be multiplied, over caches of every element.
+std::string digest_of_all() {
+  std::vector<float> all;
+  const auto add = [&](const TinyShape& shape, const kv::CacheTypes& types) {
+    const LoadedModel model = load(tiny_model(shape));
+    const std::vector<Token> tokens = random_tokens(model.vocabulary(), 150, 11);
+    const std::vector<float> logits = take(model, tokens, {.types = types}).logits;
+    all.insert(all.end(), logits.begin(), logits.end());
+  };
+  for (const BlockType type : {BlockType::kF32, BlockType::kF16, BlockType::kBF16, BlockType::kQ8_0,
+                               BlockType::kQ4_0, BlockType::kQ5_1, BlockType::kQ2_K, BlockType::kQ4_K,
+                               BlockType::kQ6_K, BlockType::kIQ4_XS, BlockType::kMXFP4}) {
+    add({.embedding = 256, .feed_forward = 256, .type = type}, {});
+  }
+  add({.experts = 4, .experts_used = 2}, {});
+  for (const kv::CacheTypes& types : kvasir::test::all_cache_types()) add({}, types);
+  return fmt::format("{:016x}", XXH3_64bits(all.data(), all.size() * sizeof(float)));
+}
+
+// Uses one set of instructions while it lives.
+class OneInstructionSet {
+ public:
+  explicit OneInstructionSet(std::int64_t target) { use(target); }
+  ~OneInstructionSet() { use(0); }
+  OneInstructionSet(const OneInstructionSet&) = delete;
+  OneInstructionSet& operator=(const OneInstructionSet&) = delete;
+
+ private:
+  static void use(std::int64_t targets) {
+    hwy::SetSupportedTargetsForTest(targets);
+    hwy::GetChosenTarget().DeInit();
+  }
+};
+
+TEST(Numerics, ChangeOnlyWithTheKernelRevision) {
+  if (!fuses()) return;
+  // Where this fails on purpose, raise kKernelRevision in src/model/fingerprint.cc and enter both.
+  EXPECT_EQ(model::numerics_id().substr(0, 2), "1 ");
+  EXPECT_EQ(digest_of_all(), "f62c95550989b5c0");
+}
+
+TEST(Numerics, AreTheSameOnEveryInstructionSetThatFuses) {
+  const std::int64_t supported = hwy::SupportedTargets();
+  std::vector<std::string> digests;
+  for (std::int64_t target = 1; target != 0 && target <= supported; target <<= 1) {
+    if ((supported & target) == 0) continue;
+    const OneInstructionSet only(target);
+    if (fuses()) digests.push_back(digest_of_all());
+  }
+  for (const std::string& digest : digests) EXPECT_EQ(digest, digests.front());
+  EXPECT_EQ(digests.empty(), !fuses());
+  RecordProperty("instruction_sets", static_cast<int>(digests.size()));
+}
+
+}  // namespace
+}  // namespace kvasir::oracle::test
