@@ -60,11 +60,11 @@ Status check_memory(std::span<const kv::LayerGeometry> layers, const EngineOptio
 
 }  // namespace
 
-Engine::Engine(std::shared_ptr<const model::Model> model, parallel::ThreadPool& pool,
-               const EngineOptions& options, const base::Clock& clock)
+Engine::Engine(std::shared_ptr<const model::Model> model, parallel::ThreadPool& pool, EngineOptions options,
+               const base::Clock& clock)
     : model_(std::move(model)),
       pool_(&pool),
-      options_(options),
+      options_(std::move(options)),
       clock_(&clock),
       rows_(model_->sizes().vocabulary) {}
 

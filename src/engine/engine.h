@@ -370,7 +370,7 @@ class Engine {
   friend class SaveJob;
   struct OpenStep;
 
-  Engine(std::shared_ptr<const model::Model> model, parallel::ThreadPool& pool, const EngineOptions& options,
+  Engine(std::shared_ptr<const model::Model> model, parallel::ThreadPool& pool, EngineOptions options,
          const base::Clock& clock);
 
   [[nodiscard]] Result<std::size_t> index_of(ConversationId id) const;
