@@ -91,9 +91,10 @@ Result<std::size_t> Arena::frame_bytes(std::span<const LayerGeometry> layers, co
 }
 
 Result<Arena> Arena::create(std::span<const LayerGeometry> layers, const CacheTypes& types,
-                            std::uint32_t page_cells, std::uint32_t frames) {
+                            std::uint32_t page_cells, std::uint32_t frames, std::size_t least_bytes) {
   Arena arena;
   KVASIR_ASSIGN(arena.frame_bytes_, frame_bytes(layers, types, page_cells));
+  arena.frame_bytes_ = std::max(arena.frame_bytes_, base::div_up(least_bytes, kFrameAlign) * kFrameAlign);
   arena.types_ = types;
   arena.page_cells_ = page_cells;
   const auto bytes = base::checked_mul<std::size_t>(arena.frame_bytes_, frames);

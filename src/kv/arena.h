@@ -2,7 +2,8 @@
 // cell's K and V lie; rooms above name frames and cells, never addresses.
 //
 // A frame holds one layer's K and V of one page's cells: the keys of every KV head, one head behind the
-// other, then the values of every KV head. A head's part is laid out as simd/cell_layout.h says.
+// other, then the values of every KV head. A head's part is laid out as simd/cell_layout.h says. Or it holds
+// pieces of one recurrent state, as kv/state_layout.h says.
 //
 // Invariants
 //   A1  A cell's bytes are written only by store(), import_cells() and the copy jobs, for a cell that an open
@@ -22,6 +23,7 @@
 #include "base/buffer.h"
 #include "kv/copy_plan.h"
 #include "kv/head_part.h"
+#include "kv/state_layout.h"
 #include "kvasir/result.h"
 #include "pages/types.h"
 #include "simd/attention.h"
@@ -89,9 +91,11 @@ class Arena {
   [[nodiscard]] static Result<std::size_t> frame_bytes(std::span<const LayerGeometry> layers,
                                                        const CacheTypes& types, std::uint32_t page_cells);
 
-  // As frame_bytes(), and kOutOfMemory with the bytes wanted.
+  // Whose frames have `least_bytes`, or as many as frame_bytes() says if that is more. As frame_bytes(), and
+  // kOutOfMemory with the bytes wanted.
   [[nodiscard]] static Result<Arena> create(std::span<const LayerGeometry> layers, const CacheTypes& types,
-                                            std::uint32_t page_cells, std::uint32_t frames);
+                                            std::uint32_t page_cells, std::uint32_t frames,
+                                            std::size_t least_bytes = 0);
 
   // Writes one cell of one layer: keys[head * key_dims + d], values[head * value_dims + d]. Elements are
   // rounded to nearest, ties to even; blocks are packed as quant::pack does, each head by itself.
@@ -144,7 +148,28 @@ class Arena {
   void append_cell(const LayerGeometry& layer, pages::FrameId frame, std::uint32_t cell,
                    std::vector<std::byte>& out) const;
 
+  // States. `frames` are those of one, in order.
+
+  // The numbers of a piece. They are written by the scan whose ticket reserved the state, and by
+  // import_state().
+  [[nodiscard]] std::span<float> piece(const StateLayout& layout, std::span<const pages::FrameId> frames,
+                                       std::size_t entry, std::uint32_t piece) noexcept;
+  [[nodiscard]] std::span<const float> piece(const StateLayout& layout,
+                                             std::span<const pages::FrameId> frames, std::size_t entry,
+                                             std::uint32_t piece) const noexcept;
+
+  // An entry's numbers [first, first + floats), counted over its pieces, to bytes and back: 32 bits each,
+  // little-endian. The span has as many bytes.
+  void export_state(const StateLayout& layout, std::span<const pages::FrameId> frames, std::size_t entry,
+                    std::uint64_t first, std::span<std::byte> out) const noexcept;
+  void import_state(const StateLayout& layout, std::span<const pages::FrameId> frames, std::size_t entry,
+                    std::uint64_t first, std::span<const std::byte> in) noexcept;
+
+  // Fills all of a state with one number.
+  void fill_state(const StateLayout& layout, std::span<const pages::FrameId> frames, float value) noexcept;
+
   [[nodiscard]] const CacheTypes& types() const noexcept { return types_; }
+  [[nodiscard]] std::size_t frame_size() const noexcept { return frame_bytes_; }  // bytes
   [[nodiscard]] std::size_t size_bytes() const noexcept { return bytes_.size(); }
 
  private:
