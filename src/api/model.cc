@@ -90,7 +90,7 @@ Result<std::vector<float>> Model::embedding(Token id) const {
           {.limit = vocabulary()});
     }
     std::vector<float> row(embedding_size());
-    parts_->model->network().token_embedding.read_row(static_cast<std::size_t>(id), row);
+    parts_->model->network().read_embedding(static_cast<std::uint32_t>(id), row);
     return row;
   });
 }

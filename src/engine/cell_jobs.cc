@@ -52,7 +52,7 @@ void Engine::copy(std::uint32_t group, std::span<const pages::CopyCells> jobs) {
 void Engine::rotate(const pages::RotateCells& job) {
   const pages::CopyCells& cells = job.cells;
   for_layers(cells.group, [&](const kv::LayerGeometry& geometry, std::uint32_t layer) {
-    const simd::RotaryTable& rotary = model_->network().rotary[rotary_[cells.group][layer]];
+    const simd::RotaryTable& rotary = model_->network().rotary_of(cells.group, layer);
     arena_.rotate_cells(geometry, rotary, place(cells.group, cells.from, layer),
                         place(cells.group, cells.to, layer), job.turns);
     bytes_moved_ += arena_.cell_bytes(geometry) * cells.count;

@@ -85,10 +85,8 @@ Result<std::unique_ptr<Engine>> Engine::create(std::shared_ptr<const model::Mode
     for (const model::CacheGroup& group : network.groups) {
       spec.groups.push_back({static_cast<std::uint32_t>(group.layers.size())});
       layers.insert(layers.end(), group.layers.begin(), group.layers.end());
-      engine->rotary_.emplace_back(group.layers.size());
     }
-    for (const model::Layer& layer : network.layers)
-      engine->rotary_[layer.mixer.group][layer.mixer.layer_in_group] = layer.mixer.rotary;
+    spec.positions_can_move = network.positions_can_move;
     KVASIR_TRY(check_memory(layers, options, frames));
     KVASIR_ASSIGN(engine->store_, pages::PageStore::create(spec));
     KVASIR_ASSIGN(engine->arena_, kv::Arena::create(layers, options.types, options.page_cells, frames));

@@ -479,7 +479,6 @@ class Engine {
   std::unique_ptr<tiers::Tiers> tiers_;  // nothing where there are none
   std::unique_ptr<pages::PageStore> store_;
   kv::Arena arena_;
-  std::vector<std::vector<std::uint32_t>> rotary_;  // [group][layer of it]: index of the model's table
   model::Workspace workspace_;
   std::unique_ptr<model::Forward> forward_;
   RowPool rows_;

@@ -127,8 +127,8 @@ void Arena::resolve(const LayerGeometry& layer, std::span<const FrameRun> runs, 
   }
 }
 
-void Arena::attend(const LayerGeometry& layer, std::uint32_t head, float scale, const ResolvedRuns& runs,
-                   std::span<const simd::AttentionQuery> queries) const noexcept {
+void Arena::attend(const LayerGeometry& layer, std::uint32_t head, const Scoring& scoring,
+                   const ResolvedRuns& runs, std::span<const simd::AttentionQuery> queries) const noexcept {
   const HeadPart keys = keys_of(layer, head);
   const HeadPart values = values_of(layer, head);
   const std::size_t first_values = values_of(layer, 0).numbers().offset;
@@ -140,7 +140,8 @@ void Arena::attend(const LayerGeometry& layer, std::uint32_t head, float scale, 
                                    .values_offset = values.numbers().offset - first_values,
                                    .key_scales_offset = keys.scales().offset,
                                    .value_scales_offset = values.scales().offset - first_values,
-                                   .scale = scale};
+                                   .scale = scoring.scale,
+                                   .soft_cap = scoring.soft_cap};
   simd::attend(shape, runs.runs_, queries);
 }
 

@@ -54,6 +54,14 @@ struct LayerGeometry {
   std::uint32_t value_dims = 0;  // of one head, at most simd::kMaxHeadDims
 };
 
+// What one recurrent layer keeps for each conversation: `pieces` of `floats` f32 each. A piece is what one
+// head, or one block of channels, of the scan reads and writes; it never crosses a frame. The pieces of all
+// layers of a group, in order, are laid into frames one behind the other.
+struct StateGeometry {
+  std::uint32_t pieces = 0;
+  std::uint32_t floats = 0;
+};
+
 // Cells of a conversation in one layer: a run whose page is resolved to its frame.
 struct FrameRun {
   pages::FrameId frame{};
@@ -108,8 +116,12 @@ class Arena {
 
   // Attention of queries (at most simd::kQueriesAtOnce) over one KV head of the same layer, as simd::attend
   // says.
-  void attend(const LayerGeometry& layer, std::uint32_t head, float scale, const ResolvedRuns& runs,
-              std::span<const simd::AttentionQuery> queries) const noexcept;
+  struct Scoring {
+    float scale = 1;
+    float soft_cap = 0;  // 0: none
+  };
+  void attend(const LayerGeometry& layer, std::uint32_t head, const Scoring& scoring,
+              const ResolvedRuns& runs, std::span<const simd::AttentionQuery> queries) const noexcept;
 
   // The copy jobs: at most a page of cells of one layer. Each of them allocates nothing and cannot fail; the
   // cells lie within their page.

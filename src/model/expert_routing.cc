@@ -1,7 +1,9 @@
 #include "model/expert_routing.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <limits>
 
 #include "simd/vector_math.h"
 
@@ -16,14 +18,69 @@ bool higher(float a, float b) {
   return std::isnan(b) ? !std::isnan(a) : a > b;
 }
 
-// Weighs one row's chosen experts, summed in their ascending order.
-void weigh(ExpertScratch& scratch, std::size_t row, std::size_t used) {
-  const std::span<const float> probabilities = scratch.router.row(row);
+// The sum of the two highest scores of a group; of the one where it is alone.
+float best_two(std::span<const float> scores) {
+  std::array<std::uint32_t, 2> best{};
+  const std::span<std::uint32_t> some = std::span(best).first(std::min<std::size_t>(2, scores.size()));
+  choose_experts(scores, some);
   float sum = 0;
-  for (std::size_t i = row * used; i < (row + 1) * used; ++i) sum += probabilities[scratch.chosen[i]];
-  const float divisor = std::max(sum, kWeightSumMin);
-  for (std::size_t i = row * used; i < (row + 1) * used; ++i) {
-    scratch.assignments[scratch.of_row[i]].weight = probabilities[scratch.chosen[i]] / divisor;
+  for (const std::uint32_t expert : some) sum += scores[expert];
+  return sum;
+}
+
+// Of the groups that are not among the best, no expert can be chosen.
+void keep_best_groups(std::span<float> choice, const Routing& routing) {
+  const std::size_t width = choice.size() / routing.groups;
+  std::array<float, Routing::kGroupsMax> scores{};
+  std::array<std::uint32_t, Routing::kGroupsMax> best{};
+  for (std::uint32_t group = 0; group < routing.groups; ++group)
+    scores[group] = best_two(choice.subspan(group * width, width));
+  const std::span<std::uint32_t> kept = std::span(best).first(routing.groups_used);
+  choose_experts(std::span(scores).first(routing.groups), kept);
+  for (std::uint32_t group = 0; group < routing.groups; ++group) {
+    if (!std::ranges::binary_search(kept, group))
+      std::ranges::fill(choice.subspan(group * width, width), -std::numeric_limits<float>::infinity());
+  }
+}
+
+// One row's choice.
+void choose(ExpertScratch& scratch, std::size_t row, std::size_t experts, const Routing& routing) {
+  const std::span<float> scores = scratch.router.row(row).first(experts);
+  if (routing.gate == Routing::Gate::kSoftmax) simd::softmax(scores);
+  if (routing.gate == Routing::Gate::kSigmoid) simd::sigmoid(scores);
+  const std::span<std::uint32_t> chosen = std::span(scratch.chosen).subspan(row * routing.used, routing.used);
+  if (routing.bias.empty() && routing.groups == 1) return choose_experts(scores, chosen);
+  const std::span<float> choice = scratch.choice.row(row).first(experts);
+  std::ranges::copy(scores, choice.begin());
+  for (std::size_t expert = 0; expert < routing.bias.size(); ++expert) choice[expert] += routing.bias[expert];
+  if (routing.groups > 1) keep_best_groups(choice, routing);
+  choose_experts(choice, chosen);
+}
+
+// Weighs one row's chosen experts, summed in their ascending order.
+void weigh(ExpertScratch& scratch, std::size_t row, const Routing& routing) {
+  const std::span<const float> scores = scratch.router.row(row);
+  const std::span<const std::uint32_t> chosen =
+      std::span(scratch.chosen).subspan(row * routing.used, routing.used);
+  const std::span<const std::uint32_t> assigned =
+      std::span(scratch.of_row).subspan(row * routing.used, routing.used);
+  float sum = 0;
+  for (const std::uint32_t expert : chosen) sum += scores[expert];
+  const float divisor = routing.sum_to_one ? std::max(sum, kWeightSumMin) : 1;
+  for (std::size_t i = 0; i < chosen.size(); ++i)
+    scratch.assignments[assigned[i]].weight = scores[chosen[i]] / divisor * routing.scale;
+}
+
+// The same where the chosen ones' raw scores become their probabilities.
+void weigh_chosen_alone(ExpertScratch& scratch, std::size_t row, const Routing& routing) {
+  const std::span<const float> scores = scratch.router.row(row);
+  const std::span<float> weights = scratch.choice.row(row).first(routing.used);
+  for (std::size_t i = 0; i < weights.size(); ++i)
+    weights[i] = scores[scratch.chosen[row * routing.used + i]];
+  simd::softmax(weights);
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    const std::uint32_t assigned = scratch.of_row[row * routing.used + i];
+    scratch.assignments[assigned].weight = weights[i] * routing.scale;
   }
 }
 
@@ -43,12 +100,9 @@ void choose_experts(std::span<const float> scores, std::span<std::uint32_t> chos
   std::ranges::sort(chosen);
 }
 
-void route(ExpertScratch& scratch, std::size_t rows, std::size_t experts, std::size_t used) noexcept {
-  for (std::size_t row = 0; row < rows; ++row) {
-    const std::span<float> scores = scratch.router.row(row).first(experts);
-    simd::softmax(scores);
-    choose_experts(scores, std::span(scratch.chosen).subspan(row * used, used));
-  }
+void route(ExpertScratch& scratch, std::size_t rows, std::size_t experts, const Routing& routing) noexcept {
+  const std::size_t used = routing.used;
+  for (std::size_t row = 0; row < rows; ++row) choose(scratch, row, experts, routing);
   scratch.loads.clear();
   std::uint32_t next = 0;
   for (std::uint32_t expert = 0; expert < experts; ++expert) {
@@ -63,7 +117,13 @@ void route(ExpertScratch& scratch, std::size_t rows, std::size_t experts, std::s
     load.count = next - load.first;
     if (load.count > 0) scratch.loads.push_back(load);
   }
-  for (std::size_t row = 0; row < rows; ++row) weigh(scratch, row, used);
+  for (std::size_t row = 0; row < rows; ++row) {
+    if (routing.gate == Routing::Gate::kSoftmaxOfChosen) {
+      weigh_chosen_alone(scratch, row, routing);
+    } else {
+      weigh(scratch, row, routing);
+    }
+  }
 }
 
 }  // namespace kvasir::model

@@ -12,10 +12,10 @@ namespace kvasir::model {
 // lowest score), into `chosen` in ascending index. scores.size() >= chosen.size(). Any thread.
 void choose_experts(std::span<const float> scores, std::span<std::uint32_t> chosen) noexcept;
 
-// For the first `rows` rows of scratch.router, whose scores become probabilities in place: chooses `used`
-// experts for each, weighs them by probability divided by the sum of the chosen ones, and sorts the
-// assignments by expert. Sources: Shazeer et al., Sparsely-Gated Mixture-of-Experts, 2017; Jiang et al.,
-// Mixtral of Experts, 2024.
-void route(ExpertScratch& scratch, std::size_t rows, std::size_t experts, std::size_t used) noexcept;
+// For the first `rows` rows of scratch.router, whose scores become probabilities in place: chooses for each
+// as `routing` says, weighs what is chosen, and sorts the assignments by expert. Sources: Shazeer et al.,
+// Sparsely-Gated Mixture-of-Experts, 2017; Jiang et al., Mixtral of Experts, 2024; DeepSeek-AI, DeepSeek-V3
+// Technical Report, 2024 (sigmoid, bias of the choice, groups).
+void route(ExpertScratch& scratch, std::size_t rows, std::size_t experts, const Routing& routing) noexcept;
 
 }  // namespace kvasir::model

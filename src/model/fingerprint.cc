@@ -45,7 +45,9 @@ std::uint64_t rotary_hash(const Network& network) {
     out.number(std::uint64_t{table.frequencies().size()});
     out.bytes(std::as_bytes(table.frequencies()));
   }
-  for (const Layer& layer : network.layers) out.number(layer.mixer.rotary);
+  for (const CacheGroup& group : network.groups) {
+    for (const std::uint32_t table : group.rotary) out.number(table);
+  }
   return XXH3_64bits(bytes.data(), bytes.size());
 }
 
@@ -66,9 +68,13 @@ std::uint64_t vocabulary_hash(const gguf::File& file) {
 void append_sizes(const Hyperparameters& sizes, base::ByteWriter& out) {
   out.text(sizes.architecture);
   for (const std::uint32_t number :
-       {sizes.layers, sizes.embedding, sizes.vocabulary, sizes.heads, sizes.kv_heads, sizes.key_dims,
-        sizes.value_dims, sizes.feed_forward, sizes.experts, sizes.experts_used}) {
+       {sizes.layers, sizes.embedding, sizes.vocabulary, sizes.key_dims, sizes.value_dims, sizes.experts,
+        sizes.experts_used, sizes.expert_feed_forward}) {
     out.number(number);
+  }
+  for (const std::vector<std::uint32_t>* const counts :
+       {&sizes.heads, &sizes.kv_heads, &sizes.feed_forward}) {
+    for (const std::uint32_t count : *counts) out.number(count);
   }
   const std::array<float, 2> numbers = {sizes.norm_epsilon, sizes.attention_scale};
   out.floats(numbers);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "gguf/gguf.h"
 #include "kvasir/result.h"
@@ -13,26 +14,32 @@
 
 namespace kvasir::model {
 
-// Sizes that every architecture of the transformer kind has. All checked to be usable: none is 0, heads
-// divide.
+// Whether every layer of an architecture has attention and a feed-forward part; else each has what its counts
+// say.
+enum class LayersHave : std::uint8_t { kBoth, kWhatTheyCount };
+
+// Sizes that every architecture of the transformer kind has. All checked to be usable: heads divide, and none
+// is 0 but those of layers that lack the part. What a file may give for all layers or as an array with one
+// entry a layer is listed by layer.
 struct Hyperparameters {
   std::string architecture;
   std::uint32_t layers = 0;
-  std::uint32_t embedding = 0;   // width of a hidden state
-  std::uint32_t vocabulary = 0;  // tokens, from the token embedding's shape
-  std::uint64_t context = 0;     // trained length in tokens
-  std::uint32_t heads = 0;
-  std::uint32_t kv_heads = 0;
-  std::uint32_t key_dims = 0;    // of one head
-  std::uint32_t value_dims = 0;  // of one head
-  std::uint32_t feed_forward = 0;
-  std::uint32_t experts = 0;       // 0: a dense model
-  std::uint32_t experts_used = 0;  // for each token
+  std::uint32_t embedding = 0;              // width of a hidden state
+  std::uint32_t vocabulary = 0;             // tokens, from the token embedding's shape
+  std::uint64_t context = 0;                // trained length in tokens
+  std::vector<std::uint32_t> heads;         // [layer]
+  std::vector<std::uint32_t> kv_heads;      // [layer]
+  std::uint32_t key_dims = 0;               // of one head; 0 in a model without attention
+  std::uint32_t value_dims = 0;             // of one head
+  std::vector<std::uint32_t> feed_forward;  // [layer]
+  std::uint32_t experts = 0;                // 0: a dense model
+  std::uint32_t experts_used = 0;           // for each token
+  std::uint32_t expert_feed_forward = 0;    // of one expert
   float norm_epsilon = 0;
   float attention_scale = 0;
 
   // kCorrupt names the key that is missing or cannot be right.
-  [[nodiscard]] static Result<Hyperparameters> read(const gguf::File& file);
+  [[nodiscard]] static Result<Hyperparameters> read(const gguf::File& file, LayersHave have);
 };
 
 // Reads keys of one architecture.
@@ -48,11 +55,18 @@ class ArchitectureKeys {
   [[nodiscard]] Result<std::uint32_t> count(std::string_view key, std::uint32_t least, std::uint32_t most,
                                             std::optional<std::uint32_t> otherwise = {}) const;
 
+  // The same for each of so many layers, from one count for all of them or an array of at least as many.
+  [[nodiscard]] Result<std::vector<std::uint32_t>> counts(std::string_view key, std::uint32_t layers,
+                                                          std::uint32_t least, std::uint32_t most) const;
+
   // A finite number; a missing key has the value `otherwise`, or is kCorrupt without one.
   [[nodiscard]] Result<double> number(std::string_view key, std::optional<double> otherwise = {}) const;
 
   // The same for a number that must be above 0.
   [[nodiscard]] Result<double> positive(std::string_view key, std::optional<double> otherwise = {}) const;
+
+  // True or false; a missing key has the value `otherwise`.
+  [[nodiscard]] Result<bool> flag(std::string_view key, bool otherwise) const;
 
   [[nodiscard]] Result<std::string> text(std::string_view key, std::string_view otherwise) const;
 
@@ -66,7 +80,7 @@ class ArchitectureKeys {
   std::string prefix_;
 };
 
-// What the rope.* keys and the factor tensor say. kCorrupt or kUnsupported names the key.
+// What the rope.* keys say. kCorrupt or kUnsupported names the key.
 [[nodiscard]] Result<simd::RotarySpec> read_rotary(const gguf::File& file, const Hyperparameters& sizes,
                                                    simd::RopePairing pairing);
 

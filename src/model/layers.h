@@ -1,16 +1,20 @@
-// What a model is made of: a list of layers, each a mixer and a feed-forward part from a small set. Data
-// only; forward walks it.
+// What a model is made of: a list of layers, each a list of parts from a small set. Data only; forward walks
+// it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "kv/arena.h"
+#include "pages/types.h"
 #include "simd/panels.h"
 #include "simd/rotary.h"
+#include "simd/vector_math.h"
 
 namespace kvasir::model {
 
@@ -23,61 +27,141 @@ struct Linear {
   [[nodiscard]] std::size_t out() const noexcept { return weight.rows(); }
 };
 
-// Root-mean-square norm.
+// Numbers brought to one scale, `width` of them together: a row of several widths (heads) is normed piece by
+// piece. Weight and bias go along the row and begin anew where they end.
 struct Norm {
-  std::vector<float> weight;
+  enum class Kind : std::uint8_t {
+    kRootMeanSquare,   // x / sqrt(mean(x^2) + epsilon)
+    kMeanAndVariance,  // (x - mean) / sqrt(variance + epsilon)
+  };
+  std::vector<float> weight;  // whole widths
+  std::vector<float> bias;    // empty, or as many
   float epsilon = 0;
+  Kind kind = Kind::kRootMeanSquare;
+  std::size_t width = 0;
 };
 
-// Grouped-query attention over the cells of a group: each KV head serves heads / kv_heads query heads.
-struct Attention {
-  Linear query, key, value, output;
-  std::optional<Norm> query_norm, key_norm;  // of each head, before rotation
+// Norms a row of whole widths; `out` has its size and may be it. Any thread.
+void apply(const Norm& norm, std::span<const float> x, std::span<float> out) noexcept;
+
+// How queries read the cells of one layer of a group: what every kind of attention has in common. Each KV
+// head serves heads / kv_heads query heads.
+struct CellAttention {
   std::uint32_t heads = 0;
   kv::LayerGeometry geometry;
   std::uint32_t group = 0;           // the cache group, and
   std::uint32_t layer_in_group = 0;  // which of its layers this is
-  std::uint32_t rotary = 0;          // index of the model's rotary table
+  std::uint32_t rotary = 0;          // index of the model's rotary table; an empty table turns nothing
   float scale = 1;
+  float soft_cap = 0;        // scores become cap x tanh(score / cap); 0: they stay
+  std::vector<float> sinks;  // [head]: a score that takes weight and gives no value; empty: none
 
   [[nodiscard]] std::uint32_t heads_per_kv() const noexcept { return heads / geometry.kv_heads; }
 };
 
-// down(silu(gate(x)) * up(x))
-struct GatedFeedForward {
-  Linear gate, up, down;
+// Grouped-query attention.
+struct Attention {
+  Linear query, key, value, output;
+  std::optional<Norm> query_norm, key_norm;  // before rotation
+  CellAttention cells;
 };
 
-// A router's choice of `used` experts for each token. Their weights are the softmax over all, divided by
-// their sum.
+// down(activation(gate(x)) * up(x)), or down(activation(up(x))) without a gate.
+struct FeedForward {
+  std::optional<Linear> gate;
+  Linear up, down;
+  simd::Activation activation = simd::Activation::kSilu;
+  std::optional<Linear> share;  // of one row: what the part gives is multiplied by 1 / (1 + e^-share(x))
+};
+
+// How a router's scores become a choice of experts and their weights.
+struct Routing {
+  enum class Gate : std::uint8_t {
+    kSoftmax,          // probabilities over all experts
+    kSigmoid,          // each expert by itself
+    kSoftmaxOfChosen,  // raw scores choose; the weights are their softmax
+  };
+  std::uint32_t used = 0;  // experts for each token
+  Gate gate = Gate::kSoftmax;
+  bool sum_to_one = true;    // weights are divided by the sum of the chosen ones
+  float scale = 1;           // of the weights
+  std::vector<float> bias;   // [expert]: added where they are chosen, not where they are weighed
+  std::uint32_t groups = 1;  // of as many experts each; only those of the best `groups_used`, by the sum of
+  std::uint32_t groups_used = 1;  // their two highest scores, can be chosen
+
+  static constexpr std::uint32_t kGroupsMax = 64;
+};
+
+// The weighted sum of the experts that a router chooses for each token.
 struct Experts {
   Linear router;
-  std::vector<GatedFeedForward> experts;
-  std::uint32_t used = 0;
+  std::vector<FeedForward> experts;
+  Routing routing;
 };
 
-// x += mixer(mixer_norm(x)); x += feed_forward(feed_forward_norm(x))
+// A mixer or a feed-forward part. Each kind has its stages in a file of its own: see part_kinds.h.
+using PartBody = std::variant<Attention, FeedForward, Experts>;
+
+// stream = stream + scale x output_norm(body(norm(stream))), where a missing norm leaves its input as it is.
+struct Part {
+  std::optional<Norm> norm;
+  PartBody body;
+  std::optional<Norm> output_norm;
+  float scale = 1;
+  // Reads the stream as the part before read it: both are added to it. Without a norm of its own it reads
+  // what the part before read, normed; only the second of such a row of parts may have one of its own.
+  bool same_input = false;
+  std::optional<Norm> stream_norm;  // of the stream behind this part, which it becomes
+  float stream_scale = 1;           // the same as a factor
+};
+
 struct Layer {
-  Norm mixer_norm;
-  Attention mixer;
-  Norm feed_forward_norm;
-  std::variant<GatedFeedForward, Experts> feed_forward;
+  std::vector<Part> parts;
 };
 
-// What a model declares to whoever builds a cache for it: one entry a group, the geometry of each of its
-// layers.
+// Whether each token of a pass has a cell of its own in a group of this kind.
+[[nodiscard]] constexpr bool stores_cells(pages::GroupKind kind) noexcept {
+  return kind == pages::GroupKind::kFull || kind == pages::GroupKind::kWindow;
+}
+
+// What a model declares to whoever builds a cache for it.
 struct CacheGroup {
-  std::vector<kv::LayerGeometry> layers;
+  pages::GroupKind kind = pages::GroupKind::kFull;
+  std::uint64_t width = 0;                // of a window
+  std::vector<kv::LayerGeometry> layers;  // full, window, cross: one a layer
+  std::vector<kv::StateGeometry> states;  // recurrent: one a layer
+  std::vector<std::uint32_t> rotary;      // [layer]: the rotary table that turns its keys
+};
+
+// The blocks of activation bytes that a model's weights take.
+struct ByteForms {
+  bool of32 = false;
+  bool of256 = false;
 };
 
 // A whole model, as an architecture file fills it.
 struct Network {
   simd::Panels token_embedding;
+  float embedding_scale = 1;
+  std::optional<simd::Panels> position_embedding;  // [position]: added to the token's
+  std::optional<Norm> embedding_norm;
   std::vector<Layer> layers;
-  Norm output_norm;
+  std::optional<Norm> output_norm;
   std::optional<Linear> output;  // none: the token embedding serves
+  float logit_scale = 1;
+  float logit_cap = 0;  // logits become cap x tanh(logit / cap); 0: they stay
   std::vector<simd::RotaryTable> rotary;
   std::vector<CacheGroup> groups;
+  bool positions_can_move = true;  // false: learned positions, a norm behind RoPE, any recurrent group
+  ByteForms forms;                 // of all weights; set by whoever loads them
+
+  // A token's embedding, as wide as `out`, with its scale.
+  void read_embedding(std::uint32_t token, std::span<float> out) const noexcept;
+
+  // What turns the keys of a group's layer.
+  [[nodiscard]] const simd::RotaryTable& rotary_of(std::size_t group, std::size_t layer) const noexcept {
+    return rotary[groups[group].rotary[layer]];
+  }
 
   [[nodiscard]] const simd::Panels& output_weight() const noexcept {
     return output ? output->weight : token_embedding;

@@ -71,6 +71,8 @@ Status Loader::fill_panels(const gguf::Tensor& tensor, std::uint64_t first_row, 
 
 Result<simd::Panels> Loader::panels(const gguf::Tensor& tensor, std::uint64_t first_row, std::uint64_t rows) {
   KVASIR_ASSIGN(simd::Panels panels, simd::Panels::allocate(tensor.type, rows, tensor.row_length()));
+  forms_.of32 = forms_.of32 || panels.activation_block() == 32;
+  forms_.of256 = forms_.of256 || panels.activation_block() == 256;
   const std::size_t count = panels.panel_count();
   const std::uint64_t panel_bytes = panels.raw_row_bytes() * simd::kPanelRows;
   const std::size_t at_once = std::max<std::size_t>(1, kReportBytes / panel_bytes);
@@ -127,6 +129,13 @@ Result<Linear> Loader::linear_of(const std::string& name, std::uint64_t in, std:
   auto weight = panels(*tensor, index * out, out);
   if (!weight) return fail(weight.error().within(tensor->name));
   linear.weight = *std::move(weight);
+  if (has(name + ".bias")) {
+    KVASIR_ASSIGN(const gguf::Tensor* const biases, find(name + ".bias", {out, count}));
+    KVASIR_ASSIGN(const std::vector<float> all, floats(*biases));
+    linear.bias.assign(all.begin() + static_cast<std::ptrdiff_t>(index * out),
+                       all.begin() + static_cast<std::ptrdiff_t>((index + 1) * out));
+    KVASIR_TRY(report(biases->bytes / count));
+  }
   return linear;
 }
 
@@ -147,9 +156,25 @@ Result<std::vector<float>> Loader::floats(const gguf::Tensor& tensor) const {
   return values;
 }
 
+Result<std::vector<float>> Loader::matrix(const std::string& name, std::uint64_t in, std::uint64_t out) {
+  KVASIR_ASSIGN(const gguf::Tensor* const tensor, find(name, {in, out}));
+  KVASIR_ASSIGN(std::vector<float> values, floats(*tensor));
+  KVASIR_TRY(report(tensor->bytes));
+  return values;
+}
+
 Result<Norm> Loader::norm(const std::string& name, std::uint64_t size, float epsilon) {
   KVASIR_ASSIGN(std::vector<float> weight, vector(name + ".weight", size));
-  return Norm{std::move(weight), epsilon};
+  return Norm{.weight = std::move(weight), .epsilon = epsilon, .width = size};
+}
+
+Result<Norm> Loader::layer_norm(const std::string& name, std::uint64_t size, float epsilon) {
+  KVASIR_ASSIGN(Norm norm, this->norm(name, size, epsilon));
+  norm.kind = Norm::Kind::kMeanAndVariance;
+  if (has(name + ".bias")) {
+    KVASIR_ASSIGN(norm.bias, vector(name + ".bias", size));
+  }
+  return norm;
 }
 
 }  // namespace kvasir::model

@@ -36,15 +36,24 @@ class Loader {
   [[nodiscard]] Result<Linear> linear_rows(const std::string& name, std::uint64_t in, std::uint64_t rows,
                                            std::uint64_t first, std::uint64_t out);
 
-  // Matrix `index` of NAME.weight of `in` x `out` x `count`.
+  // Matrix `index` of NAME.weight of `in` x `out` x `count`, and its row of NAME.bias of `out` x `count`
+  // where the file has one.
   [[nodiscard]] Result<Linear> linear_of(const std::string& name, std::uint64_t in, std::uint64_t out,
                                          std::uint64_t count, std::uint64_t index);
 
   // NAME, one row of `size` numbers as floats.
   [[nodiscard]] Result<std::vector<float>> vector(const std::string& name, std::uint64_t size);
 
-  // NAME.weight with the epsilon.
+  // NAME, a matrix of `in` x `out` as floats, row after row.
+  [[nodiscard]] Result<std::vector<float>> matrix(const std::string& name, std::uint64_t in,
+                                                  std::uint64_t out);
+
+  // NAME.weight, which is all a norm of the root mean square has, or with NAME.bias where the file has one.
   [[nodiscard]] Result<Norm> norm(const std::string& name, std::uint64_t size, float epsilon);
+  [[nodiscard]] Result<Norm> layer_norm(const std::string& name, std::uint64_t size, float epsilon);
+
+  // The blocks of activation bytes that the matrices read so far take.
+  [[nodiscard]] const ByteForms& forms() const noexcept { return forms_; }
 
  private:
   [[nodiscard]] Result<const gguf::Tensor*> find(const std::string& name,
@@ -59,6 +68,7 @@ class Loader {
   const gguf::File* file_;
   parallel::ThreadPool* pool_;
   LoadProgress progress_;
+  ByteForms forms_;
   std::uint64_t done_ = 0;
   std::uint64_t total_ = 0;
 };

@@ -17,9 +17,10 @@ Result<std::shared_ptr<const Model>> Model::load(const gguf::File& file, paralle
     }
     if (!name) return fail(name.error());
     KVASIR_ASSIGN(const Architecture* const architecture, find_architecture(*name));
-    KVASIR_ASSIGN(Hyperparameters sizes, Hyperparameters::read(file));
+    KVASIR_ASSIGN(Hyperparameters sizes, Hyperparameters::read(file, architecture->have));
     Loader loader(file, pool, std::move(progress));
     KVASIR_ASSIGN(Network network, architecture->build(loader, sizes));
+    network.forms = loader.forms();
     KVASIR_ASSIGN(const Fingerprint fingerprint, fingerprint_of(file, sizes, network));
     return std::shared_ptr<const Model>(new Model(std::move(sizes), std::move(network), fingerprint));
   } catch (const std::bad_alloc&) {

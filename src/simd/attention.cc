@@ -69,7 +69,9 @@ HWY_INLINE void ScoreLanes(const AttentionShape& shape, const StoredCells& keys,
   const F16x scale = Splat(shape.scale);
   for (std::size_t q = 0; q < kCount; ++q) {
     alignas(64) float scores[kCellLanes];
-    StoreFloats(Mul(sums[q], scale), scores);
+    F16x scaled = Mul(sums[q], scale);
+    if (shape.soft_cap != 0) scaled = SoftCapped(scaled, shape.soft_cap);
+    StoreFloats(scaled, scores);
     for (std::size_t i = 0; i < lanes.count; ++i) out[q][lanes.at + i] = scores[lanes.lane + i];
   }
 }
@@ -165,6 +167,16 @@ F16x LoadWithin(const float* numbers, std::size_t i, std::size_t first, std::siz
   return LoadFloats(lanes);
 }
 
+// Of sixteen numbers from `i` on, those within [first, last); the others stay.
+void StoreWithin(const F16x& values, float* numbers, std::size_t i, std::size_t first, std::size_t last) {
+  if (first <= i && i + 16 <= last) return StoreFloats(values, numbers + i);
+  alignas(64) float lanes[16];
+  StoreFloats(values, lanes);
+  for (std::size_t l = 0; l < 16; ++l) {
+    if (i + l >= first && i + l < last) numbers[i + l] = lanes[l];
+  }
+}
+
 struct Greatest {
   float score;   // -infinity where there is none
   bool defined;  // no score is NaN
@@ -186,13 +198,12 @@ Greatest GreatestOf(const float* scores, std::size_t first, std::size_t last) {
   return {*std::max_element(lanes, lanes + 16), defined};
 }
 
-// Replaces the scores [first, last) by e^(score - max) and returns their sum. Scores beside them are
-// replaced, never used.
+// Replaces the scores [first, last) by e^(score - max) and returns their sum.
 float Exponentials(float* scores, std::size_t first, std::size_t last, float max) {
   F16x sums = Splat(0.0f);
   const F16x shift = Splat(max);
   for (std::size_t i = first / 16 * 16; i < last; i += 16) {
-    StoreFloats(Exp(Sub(LoadWithin(scores, i, first, last, max), shift)), scores + i);
+    StoreWithin(Exp(Sub(LoadWithin(scores, i, first, last, max), shift)), scores, i, first, last);
     sums = Add(sums, LoadWithin(scores, i, first, last, 0.0f));
   }
   return SumLanes(sums);
@@ -333,18 +344,45 @@ bool TakeShare(float* scores, std::size_t first, std::size_t last, Gathered& gat
   return true;
 }
 
-// Merges the tile that begins at `start` into what the queries have gathered.
+// The first cells from `begin` on, below `end`, that a query sees: all up to where some are hidden.
+OrdinalRange NextSeen(const AttentionQuery& query, std::size_t begin, std::size_t end) {
+  for (const OrdinalRange& hidden : query.hidden) {
+    if (hidden.end <= begin) continue;
+    if (hidden.begin > begin) return {begin, std::min<std::size_t>(end, hidden.begin)};
+    begin = hidden.end;
+  }
+  return {begin, end};
+}
+
+// Merges the tile that begins at `start` into what the queries have gathered: what each of them sees up to
+// where cells are hidden from it, and then what it sees behind.
 void GatherTile(const AttentionShape& shape, std::span<const AttentionQuery> queries, std::size_t start,
                 Tile& tile, Gathered* gathered) {
-  Share shares[kQueriesAtOnce];
-  std::size_t count = 0;
-  for (std::size_t q = 0; q < queries.size(); ++q) {
-    if (queries[q].visible <= start) continue;
-    const std::size_t first = queries[q].first > start ? queries[q].first - start : 0;
-    const std::size_t last = std::min(kTile, queries[q].visible - start);
-    if (TakeShare(tile.scores[q], first, last, gathered[q], shares[count])) ++count;
+  std::array<std::size_t, kQueriesAtOnce> taken;
+  for (std::size_t q = 0; q < queries.size(); ++q) taken[q] = std::max(start, queries[q].first);
+  for (bool more = true; more;) {
+    Share shares[kQueriesAtOnce];
+    std::size_t count = 0;
+    more = false;
+    for (std::size_t q = 0; q < queries.size(); ++q) {
+      const std::size_t end = std::min(start + kTile, queries[q].visible);
+      if (taken[q] >= end) continue;
+      const OrdinalRange seen = NextSeen(queries[q], taken[q], end);
+      taken[q] = seen.end;
+      more = more || seen.end < end;
+      if (seen.begin >= seen.end) continue;
+      if (TakeShare(tile.scores[q], seen.begin - start, seen.end - start, gathered[q], shares[count]))
+        ++count;
+    }
+    AddValues(shape, tile, std::span<const Share>(shares, count));
   }
-  AddValues(shape, tile, std::span<const Share>(shares, count));
+}
+
+// e^(sink - max): what a sink adds to the weight that was gathered.
+float SinkWeight(float sink, float max) {
+  alignas(64) float lanes[16] = {sink - max};
+  StoreFloats(Exp(LoadFloats(lanes)), lanes);
+  return lanes[0];
 }
 
 void Attend(const AttentionShape& shape, std::span<const CellRun> runs,
@@ -369,7 +407,9 @@ void Attend(const AttentionShape& shape, std::span<const CellRun> runs,
     if (scored > start + kTile) CarryOver(queries.size(), scored - (start + kTile), tile);
   }
   for (std::size_t q = 0; q < queries.size(); ++q) {
-    const float weight = gathered[q].weight;
+    float weight = gathered[q].weight;
+    if (weight != 0 && queries[q].sink != kMinusInfinity)
+      weight += SinkWeight(queries[q].sink, gathered[q].max);
     for (std::size_t d = 0; d < shape.value_dims; ++d) {
       queries[q].out[d] = weight == 0 ? 0.0f : gathered[q].sums[d] / weight;
     }

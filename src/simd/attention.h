@@ -3,14 +3,16 @@
 // A score belongs to one cell: the fused multiply-adds run over the key's dimensions in ascending order, the
 // scale is applied after. Only the sum of exponentials and the sum over values are reductions; they run in
 // tiles of kTile ordinals counted from the conversation's start, each tile with its own maximum and sixteen
-// partial sums, merged left to right. So neither the layout of cells nor the batch changes a bit. Quantized
-// keys and values count as the floats that they unpack to: attention gives the bits that it gives over those
-// floats. Scores of cells that a query may not see are dropped, never multiplied, and their values are never
-// read: whatever bytes lie there cannot show.
+// partial sums, merged left to right. Where cells inside a tile are hidden from a query, what it sees before
+// and behind them counts as a tile each. So neither the layout of cells nor the batch changes a bit.
+// Quantized keys and values count as the floats that they unpack to: attention gives the bits that it gives
+// over those floats. Scores of cells that a query may not see are dropped, never multiplied, and their values
+// are never read: whatever bytes lie there cannot show.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 
 #include "simd/cell_layout.h"
@@ -44,16 +46,28 @@ struct AttentionShape {
   std::size_t key_scales_offset = 0;    // the same to the scales, of block types
   std::size_t value_scales_offset = 0;  // the same to the scales, of block types
   float scale = 1;
+  float soft_cap = 0;  // scaled scores become cap * tanh(score / cap); 0: they stay
+};
+
+// Ordinals [begin, end).
+struct OrdinalRange {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
 };
 
 // A query may come in variants, one for each shift of a conversation's spans: variant v begins at
 // query + v * variant_stride.
 struct AttentionQuery {
-  const float* query = nullptr;    // key_dims floats, rotated
-  float* out = nullptr;            // value_dims floats
-  std::size_t visible = 0;         // sees the ordinals below this
-  std::size_t first = 0;           // and from this one on
-  std::size_t variant_stride = 0;  // floats from a variant of the query to the next
+  const float* query = nullptr;               // key_dims floats, rotated
+  float* out = nullptr;                       // value_dims floats
+  std::size_t visible = 0;                    // sees the ordinals below this
+  std::size_t first = 0;                      // and from this one on
+  std::size_t variant_stride = 0;             // floats from a variant of the query to the next
+  std::span<const OrdinalRange> hidden = {};  // but for these of them, which ascend and do not meet
+  // The score of what has no value: it takes its part of the weight (a sink). -infinity: there is none.
+  // Source: Xiao et al., Efficient Streaming Language Models with Attention Sinks, 2023; learned ones:
+  // gpt-oss.
+  float sink = -std::numeric_limits<float>::infinity();
 };
 
 // The attention of every query (at most kQueriesAtOnce) over `runs`, which are in order of ordinals and cover

@@ -178,6 +178,44 @@ HWY_INLINE F16x Exp(const F16x& x) {
   return out;
 }
 
+// tanh x to within three units in the last place; NaN stays NaN. Method: tanh x = u / (u + 2) with
+// u = e^2x - 1, and u = 2^n (e^r - 1) + (2^n - 1) where 2x = n ln 2 + r, |r| <= ln 2 / 2, with Taylor's
+// series to degree 8 for e^r - 1; so nothing cancels near 0. Beyond 10 the result is 1.
+HWY_INLINE VF Tanh(VF x) {
+  const DF d;
+  const DI di;
+  const VF limit = hn::Set(d, 10.0f);
+  const VF bounded = hn::Min(hn::Max(x, hn::Neg(limit)), limit);
+  const VF twice = hn::Add(bounded, bounded);
+  const VF n = hn::Round(hn::Mul(twice, hn::Set(d, 1.44269504088896341f)));
+  VF r = hn::NegMulAdd(n, hn::Set(d, 0.693359375f), twice);
+  r = hn::NegMulAdd(n, hn::Set(d, -2.12194440e-4f), r);
+  VF e = hn::Set(d, 1.0f / 40320);
+  e = hn::MulAdd(e, r, hn::Set(d, 1.0f / 5040));
+  e = hn::MulAdd(e, r, hn::Set(d, 1.0f / 720));
+  e = hn::MulAdd(e, r, hn::Set(d, 1.0f / 120));
+  e = hn::MulAdd(e, r, hn::Set(d, 1.0f / 24));
+  e = hn::MulAdd(e, r, hn::Set(d, 1.0f / 6));
+  e = hn::MulAdd(e, r, hn::Set(d, 0.5f));
+  e = hn::MulAdd(e, r, hn::Set(d, 1.0f));
+  e = hn::Mul(e, r);
+  const VI exponent = hn::Add(hn::ConvertTo(di, n), hn::Set(di, 127));
+  const VF power = hn::BitCast(d, hn::ShiftLeft<23>(exponent));
+  const VF u = hn::MulAdd(power, e, hn::Sub(power, hn::Set(d, 1.0f)));
+  const VF result = hn::Div(u, hn::Add(u, hn::Set(d, 2.0f)));
+  return hn::IfThenElse(hn::IsNaN(x), x, result);
+}
+HWY_INLINE F16x Tanh(const F16x& x) {
+  F16x out;
+  for (std::size_t p = 0; p < kParts; ++p) out.part[p] = Tanh(x.part[p]);
+  return out;
+}
+
+// cap * tanh(x / cap)
+HWY_INLINE F16x SoftCapped(const F16x& x, float cap) {
+  return Mul(Tanh(Div(x, Splat(cap))), Splat(cap));
+}
+
 // The sum of sixteen partial sums: halves are added until one is left, whatever the width of a vector.
 HWY_INLINE float SumLanes(const F16x& value) {
   alignas(64) float lanes[16];

@@ -173,7 +173,7 @@ class Scene {
                        .out = out.data() + q * layer_.value_dims,
                        .visible = q == 0 ? keys_.size() : 1 + random() % keys_.size()});
     }
-    arena_.attend(layer_, head, kScale, resolved, asked);
+    arena_.attend(layer_, head, {kScale}, resolved, asked);
     double worst = 0;
     for (std::size_t q = 0; q < queries; ++q) {
       const std::vector<double> exact = attend(head, asked[q]);

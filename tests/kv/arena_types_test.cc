@@ -113,7 +113,7 @@ class Scene {
   void attend(std::uint32_t head, float scale, std::span<const simd::AttentionQuery> queries) const {
     ResolvedRuns resolved;
     arena_.resolve(shape_.layer, runs_, resolved);
-    arena_.attend(shape_.layer, head, scale, resolved, queries);
+    arena_.attend(shape_.layer, head, {scale}, resolved, queries);
   }
 
  private:
@@ -162,7 +162,7 @@ TEST_P(EveryType, IsAttendedToWithTheBitsOfTheFloatsThatItMeans) {
       for (std::uint32_t head = 0; head < shape.layer.kv_heads; ++head) {
         scene.attend(head, kScale, queries);
         for (const simd::AttentionQuery& query : queries) {
-          const Floats exact = test::naive_attention(scene.twin(head), query, kScale);
+          const Floats exact = test::naive_attention(scene.twin(head), query, {kScale});
           ASSERT_EQ(0, std::memcmp(exact.data(), query.out, exact.size() * sizeof(float)))
               << "heads of " << shape.layer.key_dims << " and " << shape.layer.value_dims << ", page "
               << shape.page_cells << ", head " << head;

@@ -63,6 +63,7 @@ TEST(ChooseExperts, GivesTiesAndNanToTheLowerIndex) {
 ExpertScratch scratch_of(std::size_t rows, std::size_t experts, std::size_t used, std::mt19937& random) {
   ExpertScratch scratch;
   scratch.router = *FloatRows::allocate(rows, experts);
+  scratch.choice = *FloatRows::allocate(rows, experts);
   scratch.assignments.resize(rows * used);
   scratch.of_row.resize(rows * used);
   scratch.chosen.resize(rows * used);
@@ -84,7 +85,7 @@ TEST(Route, AssignsEveryRowToItsExpertsSortedByExpert) {
       const auto scores = scratch.router.row(row);
       expected.push_back(choose({scores.begin(), scores.end()}, used));
     }
-    route(scratch, rows, experts, used);
+    route(scratch, rows, experts, {.used = 3});
     std::uint32_t next = 0;
     std::vector<std::vector<std::uint32_t>> rows_of(experts);
     for (const ExpertLoad& load : scratch.loads) {
@@ -117,7 +118,7 @@ TEST(Route, WeighsByProbabilityAmongTheChosen) {
   ExpertScratch scratch = scratch_of(1, 4, 2, random);
   const std::vector<float> scores = {0.5F, 2.0F, -1.0F, 1.0F};
   std::ranges::copy(scores, scratch.router.row(0).begin());
-  route(scratch, 1, 4, 2);
+  route(scratch, 1, 4, {.used = 2});
   const double first = std::exp(2.0) / (std::exp(2.0) + std::exp(1.0));
   EXPECT_NEAR(scratch.assignments[scratch.of_row[0]].weight, first, 1e-6);
   EXPECT_NEAR(scratch.assignments[scratch.of_row[1]].weight, 1 - first, 1e-6);
@@ -130,8 +131,8 @@ TEST(Route, ARowOfNanDisturbsNoOther) {
   for (const std::size_t row : {0U, 2U})
     std::ranges::copy(clean.router.row(row), dirty.router.row(row).begin());
   std::ranges::fill(dirty.router.row(1), kNan);
-  route(clean, 3, 5, 2);
-  route(dirty, 3, 5, 2);
+  route(clean, 3, 5, {.used = 2});
+  route(dirty, 3, 5, {.used = 2});
   for (const std::size_t row : {0U, 2U}) {
     for (std::size_t i = row * 2; i < row * 2 + 2; ++i) {
       EXPECT_EQ(dirty.chosen[i], clean.chosen[i]);

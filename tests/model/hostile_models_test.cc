@@ -121,21 +121,25 @@ TEST(HostileModels, MoreThanTheTensorsHoldIsRefusedByTensor) {
   refused("expert_count", 2, "expert_used_count");
 }
 
-TEST(HostileModels, HeadCountsMayBeArraysOfOneNumberOnly) {
+TEST(HostileModels, CountsMayBeArraysOfOneNumberForEachLayer) {
   const auto array = [](std::vector<std::int32_t> values) {
     return std::vector<Value>{Value::array<std::int32_t>(values)};
   };
-  for (const char* key : {"attention.head_count", "attention.head_count_kv"}) {
-    expect_key_refused({}, key, array({4, 2}), Outcome::kUnsupported);
+  for (const char* key : {"attention.head_count", "attention.head_count_kv", "feed_forward_length"}) {
     expect_key_refused({}, key, array({}));
+    expect_key_refused({}, key, array({4}));  // of two layers
     expect_key_refused({}, key, array({0, 0}));
+    expect_key_refused({}, key, array({2, 0}));
     expect_key_refused({}, key, array({-4, -4}));
     expect_key_refused({}, key, array({1 << 30, 1 << 30}));
   }
   GgufDraft draft = tiny_model({});
   draft.set("llama.attention.head_count", array({4, 4})[0])
-      .set("llama.attention.head_count_kv", array({2, 2})[0]);
+      .set("llama.attention.head_count_kv", array({2, 2})[0])
+      .set("llama.feed_forward_length", array({80, 80, 7})[0]);  // more than there are layers
   EXPECT_TRUE(try_load(draft));
+  draft.set("llama.attention.head_count", array({4, 2})[0]);
+  expect_refused(draft, Outcome::kCorrupt, "blk.1.attn_q.weight");
 }
 
 TEST(HostileModels, NumbersThatCannotBeAreRefusedByKey) {

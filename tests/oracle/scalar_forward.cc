@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
+#include <limits>
 #include <numbers>
 #include <string>
+#include <utility>
 #include <variant>
 
 namespace kvasir::oracle {
@@ -61,16 +64,27 @@ Rows multiply(const model::Linear& linear, const Rows& inputs) {
   return multiply(linear.weight, linear.bias, inputs);
 }
 
-// x / sqrt(mean(x^2) + epsilon) * weight
-void normalize(const model::Norm& norm, std::span<float> x) {
+// (x - mean) / sqrt(variance + epsilon) * weight + bias, or without mean and bias: one width of a norm.
+void normalize(const model::Norm& norm, std::span<float> x, std::size_t of_weight) {
+  const auto count = static_cast<double>(x.size());
+  double mean = 0;
+  if (norm.kind == model::Norm::Kind::kMeanAndVariance) {
+    for (const float value : x) mean += double{value} / count;
+  }
   double squares = 0;
-  for (const float value : x) squares += double{value} * double{value};
-  const double length = std::sqrt(squares / static_cast<double>(x.size()) + double{norm.epsilon});
+  for (const float value : x) squares += (double{value} - mean) * (double{value} - mean);
+  const double length = std::sqrt(squares / count + double{norm.epsilon});
   for (std::size_t i = 0; i < x.size(); ++i) {
-    x[i] = static_cast<float>(double{x[i]} / length * double{norm.weight[i]});
+    const double bias = norm.bias.empty() ? 0.0 : double{norm.bias[of_weight + i]};
+    x[i] = static_cast<float>((double{x[i]} - mean) / length * double{norm.weight[of_weight + i]} + bias);
   }
 }
-Rows normalized(const model::Norm& norm, Rows rows) {
+void normalize(const std::optional<model::Norm>& norm, std::span<float> x) {
+  if (!norm) return;
+  for (std::size_t at = 0; at < x.size(); at += norm->width)
+    normalize(*norm, x.subspan(at, norm->width), at % norm->weight.size());
+}
+Rows normalized(const std::optional<model::Norm>& norm, Rows rows) {
   for (Row& row : rows) normalize(norm, row);
   return rows;
 }
@@ -92,11 +106,9 @@ void turn(const Rope& rope, std::size_t position, std::span<float> head) {
 
 void prepare_heads(const std::optional<model::Norm>& norm, const Rope& rope, std::size_t dims, Rows& rows) {
   for (std::size_t token = 0; token < rows.size(); ++token) {
-    for (std::size_t at = 0; at < rows[token].size(); at += dims) {
-      const std::span<float> head = std::span(rows[token]).subspan(at, dims);
-      if (norm) normalize(*norm, head);
-      turn(rope, token, head);
-    }
+    normalize(norm, rows[token]);
+    for (std::size_t at = 0; at < rows[token].size(); at += dims)
+      turn(rope, token, std::span(rows[token]).subspan(at, dims));
   }
 }
 
@@ -108,74 +120,183 @@ void softmax(std::span<double> x) {
   for (double& value : x) value /= sum;
 }
 
-Rows attend(const model::Attention& mixer, const Rope& rope, const Rows& x) {
-  Rows query = multiply(mixer.query, x);
-  Rows key = multiply(mixer.key, x);
-  const Rows value = multiply(mixer.value, x);
-  const std::size_t key_dims = mixer.geometry.key_dims;
-  const std::size_t value_dims = mixer.geometry.value_dims;
-  prepare_heads(mixer.query_norm, rope, key_dims, query);
-  prepare_heads(mixer.key_norm, rope, key_dims, key);
-  Rows attended(x.size(), Row(mixer.heads * value_dims));
-  for (std::size_t token = 0; token < x.size(); ++token) {
-    for (std::size_t head = 0; head < mixer.heads; ++head) {
-      const std::size_t kv_head = head / mixer.heads_per_kv();
+// The weights of the tokens from the first on that `token` sees; a sink takes its part and is left out.
+std::vector<double> attention_weights(std::vector<double> scores, const model::CellAttention& cells,
+                                      std::size_t head) {
+  for (double& score : scores) {
+    score *= double{cells.scale};
+    if (cells.soft_cap != 0) score = double{cells.soft_cap} * std::tanh(score / double{cells.soft_cap});
+  }
+  const bool sinks = !cells.sinks.empty();
+  if (sinks) scores.push_back(double{cells.sinks[head]});
+  softmax(scores);
+  if (sinks) scores.pop_back();
+  return scores;
+}
+
+// What all query heads of each token read.
+Rows read_cells(const model::CellAttention& cells, std::size_t width, const Rows& query, const Rows& key,
+                const Rows& value) {
+  const std::size_t key_dims = cells.geometry.key_dims;
+  const std::size_t value_dims = cells.geometry.value_dims;
+  Rows attended(query.size(), Row(cells.heads * value_dims));
+  for (std::size_t token = 0; token < query.size(); ++token) {
+    const std::size_t first = width == 0 || token < width ? 0 : token + 1 - width;
+    for (std::size_t head = 0; head < cells.heads; ++head) {
+      const std::size_t kv_head = head / cells.heads_per_kv();
       const float* q = query[token].data() + head * key_dims;
-      std::vector<double> weights(token + 1);
-      for (std::size_t seen = 0; seen <= token; ++seen) {
+      std::vector<double> scores(token + 1 - first);
+      for (std::size_t seen = first; seen <= token; ++seen) {
         const float* k = key[seen].data() + kv_head * key_dims;
-        for (std::size_t d = 0; d < key_dims; ++d) weights[seen] += double{q[d]} * double{k[d]};
-        weights[seen] *= double{mixer.scale};
+        for (std::size_t d = 0; d < key_dims; ++d) scores[seen - first] += double{q[d]} * double{k[d]};
       }
-      softmax(weights);
+      const std::vector<double> weights = attention_weights(std::move(scores), cells, head);
       for (std::size_t d = 0; d < value_dims; ++d) {
         double sum = 0;
-        for (std::size_t seen = 0; seen <= token; ++seen) {
-          sum += weights[seen] * double{value[seen][kv_head * value_dims + d]};
-        }
+        for (std::size_t seen = first; seen <= token; ++seen)
+          sum += weights[seen - first] * double{value[seen][kv_head * value_dims + d]};
         attended[token][head * value_dims + d] = static_cast<float>(sum);
       }
     }
   }
-  return multiply(mixer.output, attended);
+  return attended;
 }
 
-// down(silu(gate(x)) * up(x))
-Rows feed_forward(const model::GatedFeedForward& part, const Rows& x) {
-  Rows gate = multiply(part.gate, x);
+// What a body needs besides its input.
+struct Surroundings {
+  const model::Network& network;
+  std::span<const Rope> ropes;
+};
+
+Rows run(const model::Attention& mixer, const Surroundings& around, const Rows& x) {
+  Rows query = multiply(mixer.query, x);
+  Rows key = multiply(mixer.key, x);
+  const Rows value = multiply(mixer.value, x);
+  const std::size_t key_dims = mixer.cells.geometry.key_dims;
+  const Rope& rope = around.ropes[mixer.cells.rotary];
+  prepare_heads(mixer.query_norm, rope, key_dims, query);
+  prepare_heads(mixer.key_norm, rope, key_dims, key);
+  const std::size_t width = around.network.groups[mixer.cells.group].width;
+  return multiply(mixer.output, read_cells(mixer.cells, width, query, key, value));
+}
+
+double activated(simd::Activation activation, double z) {
+  const auto sigmoid = [](double x) { return 1 / (1 + std::exp(-x)); };
+  switch (activation) {
+    case simd::Activation::kSilu:
+      return z * sigmoid(z);
+    case simd::Activation::kGelu:
+      return z / 2 * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (z + 0.044715 * z * z * z)));
+    case simd::Activation::kRelu:
+      return std::max(z, 0.0);
+    case simd::Activation::kSquaredRelu:
+      return std::max(z, 0.0) * std::max(z, 0.0);
+    case simd::Activation::kSwishOfSeven:
+      return std::min(z, 7.0) * sigmoid(1.702 * std::min(z, 7.0));
+  }
+  return 0;
+}
+
+double gated(simd::Activation activation, double z, double up) {
+  const bool sevens = activation == simd::Activation::kSwishOfSeven;
+  return activated(activation, z) * (sevens ? std::clamp(up, -7.0, 7.0) + 1 : up);
+}
+
+// down(activation(gate(x)) * up(x)), or down(activation(up(x))); in part, where a share says so
+Rows run(const model::FeedForward& part, const Surroundings& /*around*/, const Rows& x) {
   const Rows up = multiply(part.up, x);
+  Rows inner = part.gate ? multiply(*part.gate, x) : up;
   for (std::size_t token = 0; token < x.size(); ++token) {
-    for (std::size_t i = 0; i < gate[token].size(); ++i) {
-      const double z = gate[token][i];
-      gate[token][i] = static_cast<float>(z / (1 + std::exp(-z)) * double{up[token][i]});
+    for (std::size_t i = 0; i < inner[token].size(); ++i) {
+      const double z = inner[token][i];
+      inner[token][i] = static_cast<float>(part.gate ? gated(part.activation, z, double{up[token][i]})
+                                                     : activated(part.activation, z));
     }
   }
-  return multiply(part.down, gate);
+  Rows out = multiply(part.down, inner);
+  if (!part.share) return out;
+  const Rows share = multiply(*part.share, x);
+  for (std::size_t token = 0; token < x.size(); ++token) {
+    for (float& value : out[token])
+      value = static_cast<float>(double{value} / (1 + std::exp(-double{share[token][0]})));
+  }
+  return out;
 }
 
-// Each token's most probable experts, weighed by their probabilities among the chosen.
-Rows feed_forward(const model::Experts& part, const Rows& x) {
-  const Rows scores = multiply(part.router, x);
+using Order = std::vector<std::size_t>;
+
+// The `count` highest scores, ties to the lower index, in ascending index.
+Order highest(const std::vector<double>& scores, std::size_t count) {
+  Order order(scores.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::ranges::sort(order, [&](std::size_t a, std::size_t b) {
+    return scores[a] != scores[b] ? scores[a] > scores[b] : a < b;
+  });
+  order.resize(count);
+  std::ranges::sort(order);
+  return order;
+}
+
+// The experts that a token goes to, of those in the best groups.
+Order choose(const model::Routing& routing, std::vector<double> scores) {
+  for (std::size_t i = 0; i < routing.bias.size(); ++i) scores[i] += double{routing.bias[i]};
+  if (routing.groups == 1) return highest(scores, routing.used);
+  const std::size_t width = scores.size() / routing.groups;
+  std::vector<double> of_groups;
+  for (std::size_t group = 0; group < routing.groups; ++group) {
+    std::vector<double> some(scores.begin() + static_cast<std::ptrdiff_t>(group * width),
+                             scores.begin() + static_cast<std::ptrdiff_t>((group + 1) * width));
+    std::ranges::sort(some, std::greater<>());
+    of_groups.push_back(width > 1 ? some[0] + some[1] : some[0]);
+  }
+  const Order kept = highest(of_groups, routing.groups_used);
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    if (!std::ranges::binary_search(kept, i / width)) scores[i] = -std::numeric_limits<double>::infinity();
+  }
+  return highest(scores, routing.used);
+}
+
+// The weights of the chosen experts.
+std::vector<double> weigh(const model::Routing& routing, const std::vector<double>& scores,
+                          const Order& chosen) {
+  std::vector<double> weights;
+  double sum = 0;
+  for (const std::size_t expert : chosen) {
+    weights.push_back(scores[expert]);
+    sum += scores[expert];
+  }
+  if (routing.gate == model::Routing::Gate::kSoftmaxOfChosen) {
+    softmax(weights);
+  } else if (routing.sum_to_one) {
+    for (double& weight : weights) weight /= sum;
+  }
+  for (double& weight : weights) weight *= double{routing.scale};
+  return weights;
+}
+
+Rows run(const model::Experts& part, const Surroundings& around, const Rows& x) {
+  const Rows router = multiply(part.router, x);
   Rows sums(x.size(), Row(x[0].size()));
   for (std::size_t token = 0; token < x.size(); ++token) {
-    std::vector<double> probabilities(scores[token].begin(), scores[token].end());
-    softmax(probabilities);
-    std::vector<std::size_t> order(probabilities.size());
-    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-    std::ranges::sort(order, [&](std::size_t a, std::size_t b) {
-      return probabilities[a] != probabilities[b] ? probabilities[a] > probabilities[b] : a < b;
-    });
-    order.resize(part.used);
-    std::ranges::sort(order);
-    double chosen = 0;
-    for (const std::size_t expert : order) chosen += probabilities[expert];
-    for (const std::size_t expert : order) {
-      const Row out = feed_forward(part.experts[expert], Rows{x[token]})[0];
-      const auto weight = static_cast<float>(probabilities[expert] / chosen);
-      for (std::size_t i = 0; i < out.size(); ++i) sums[token][i] += weight * out[i];
+    std::vector<double> scores(router[token].begin(), router[token].end());
+    if (part.routing.gate == model::Routing::Gate::kSoftmax) softmax(scores);
+    if (part.routing.gate == model::Routing::Gate::kSigmoid) {
+      for (double& score : scores) score = 1 / (1 + std::exp(-score));
+    }
+    const Order chosen = choose(part.routing, scores);
+    const std::vector<double> weights = weigh(part.routing, scores, chosen);
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+      const Row out = run(part.experts[chosen[i]], around, Rows{x[token]})[0];
+      for (std::size_t d = 0; d < out.size(); ++d) sums[token][d] += static_cast<float>(weights[i]) * out[d];
     }
   }
   return sums;
+}
+
+void scale(Rows& x, float by) {
+  for (Row& row : x) {
+    for (float& value : row) value *= by;
+  }
 }
 
 void add(Rows& x, const Rows& more) {
@@ -184,24 +305,63 @@ void add(Rows& x, const Rows& more) {
   }
 }
 
+Rows embed(const model::Network& network, std::span<const Token> tokens) {
+  Rows x(tokens.size(), Row(network.token_embedding.columns()));
+  for (std::size_t i = 0; i < tokens.size(); ++i)
+    network.token_embedding.read_row(static_cast<std::size_t>(tokens[i]), x[i]);
+  scale(x, network.embedding_scale);
+  if (network.position_embedding) {
+    Rows positions(x.size(), Row(x[0].size()));
+    for (std::size_t i = 0; i < x.size(); ++i) network.position_embedding->read_row(i, positions[i]);
+    add(x, positions);
+  }
+  return normalized(network.embedding_norm, std::move(x));
+}
+
+std::vector<Rope> read_ropes(const gguf::File& file, const model::Network& network) {
+  std::vector<Rope> ropes;
+  for (const simd::RotaryTable& table : network.rotary) {
+    ropes.push_back({.frequencies = {table.frequencies().begin(), table.frequencies().end()},
+                     .magnitude = table.magnitude(),
+                     .halves = table.pairing() == simd::RopePairing::kHalves});
+  }
+  if (!ropes.empty() && !ropes.front().frequencies.empty()) ropes.front() = read_rope(file);
+  return ropes;
+}
+
 }  // namespace
 
-std::vector<float> scalar_forward(const model::Network& network, const Rope& rope,
+std::vector<float> scalar_forward(const model::Network& network, const gguf::File& file,
                                   std::span<const Token> tokens) {
-  Rows x(tokens.size(), Row(network.token_embedding.columns()));
-  for (std::size_t i = 0; i < tokens.size(); ++i) {
-    network.token_embedding.read_row(static_cast<std::size_t>(tokens[i]), x[i]);
-  }
+  const std::vector<Rope> ropes = read_ropes(file, network);
+  const Surroundings around{network, ropes};
+  Rows x = embed(network, tokens);
+  Rows stream = x;  // as the last part with an input of its own found it
+  Rows input;
   for (const model::Layer& layer : network.layers) {
-    add(x, attend(layer.mixer, rope, normalized(layer.mixer_norm, x)));
-    const Rows normed = normalized(layer.feed_forward_norm, x);
-    add(x, std::visit([&](const auto& part) { return feed_forward(part, normed); }, layer.feed_forward));
+    for (const model::Part& part : layer.parts) {
+      if (!part.same_input) stream = x;
+      if (!part.same_input || part.norm) input = normalized(part.norm, stream);
+      Rows given = std::visit([&](const auto& body) { return run(body, around, input); }, part.body);
+      given = normalized(part.output_norm, std::move(given));
+      scale(given, part.scale);
+      add(x, given);
+      x = normalized(part.stream_norm, std::move(x));
+      scale(x, part.stream_scale);
+    }
   }
   const Rows normed = normalized(network.output_norm, x);
-  const Rows logits =
+  Rows logits =
       network.output ? multiply(*network.output, normed) : multiply(network.token_embedding, {}, normed);
+  scale(logits, network.logit_scale);
   std::vector<float> all;
-  for (const Row& row : logits) all.insert(all.end(), row.begin(), row.end());
+  for (Row& row : logits) {
+    if (network.logit_cap != 0) {
+      const double cap = network.logit_cap;
+      for (float& logit : row) logit = static_cast<float>(cap * std::tanh(double{logit} / cap));
+    }
+    all.insert(all.end(), row.begin(), row.end());
+  }
   return all;
 }
 

@@ -8,7 +8,7 @@
 //
 // Sources: Vaswani et al., Attention Is All You Need, 2017; Touvron et al., LLaMA, 2023 (norm, gate, layout);
 // Ainslie et al., GQA, 2023; Su et al., RoFormer, 2021; Peng et al., YaRN, 2023; Jiang et al., Mixtral of
-// Experts, 2024.
+// Experts, 2024; Gemma Team, Gemma 2, 2024 (windows, soft caps); DeepSeek-AI, DeepSeek-V3, 2024 (routing).
 #pragma once
 
 #include <span>
@@ -44,8 +44,9 @@ inline constexpr double kTwinBound = 5e-12;
 // number passes through. Tokens that no such accident has reached stay within kTwinBound.
 inline constexpr double kTwinBoundOfSteps = 2e-3;
 
-// The logits of every token at positions 0, 1, 2, ..., row after row.
-[[nodiscard]] std::vector<float> scalar_forward(const model::Network& network, const Rope& rope,
+// The logits of every token at positions 0, 1, 2, ..., row after row. What turns as the file's rope.* keys say
+// (the first rotation of a model) is read from the file; other rotations are as the model has them.
+[[nodiscard]] std::vector<float> scalar_forward(const model::Network& network, const gguf::File& file,
                                                 std::span<const Token> tokens);
 
 }  // namespace kvasir::oracle

@@ -39,7 +39,7 @@ Comparison compare_with_twin(const GgufDraft& draft) {
   const LoadedModel model = load(draft);
   const std::vector<Token> tokens = random_tokens(model.vocabulary(), kTokens, 7);
   Taken taken = take(model, tokens, {.threads = 2, .pass_tokens = 60});
-  return {std::move(taken.logits), scalar_forward(model.model->network(), read_rope(*model.file), tokens),
+  return {std::move(taken.logits), scalar_forward(model.model->network(), *model.file, tokens),
           model.vocabulary()};
 }
 
@@ -98,7 +98,7 @@ TEST_P(EveryShape, ShowsASmallChangeOfOneTensor) {
   const std::vector<Token> tokens = random_tokens(model.vocabulary(), 20, 7);
   const Taken taken = take(load(plain), tokens, {});
   const LoadedModel other = load(changed);
-  const auto twin = scalar_forward(other.model->network(), read_rope(*other.file), tokens);
+  const auto twin = scalar_forward(other.model->network(), *other.file, tokens);
   EXPECT_GT(normalized_error(taken.logits, twin), kTwinBound);
 }
 

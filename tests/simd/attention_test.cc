@@ -64,10 +64,14 @@ Data random_data(std::size_t cells, std::size_t dims, std::size_t queries, unsig
   return data;
 }
 
-// What a query sees: the ordinals [first, visible).
+constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
+
+// What a query sees: the ordinals [first, visible) but for those hidden, and its sink.
 struct Sight {
   std::size_t visible = 0;
   std::size_t first = 0;
+  std::vector<OrdinalRange> hidden = {};
+  float sink = kMinusInfinity;
 };
 
 std::vector<Sight> from_the_start(const std::vector<std::size_t>& visible) {
@@ -83,6 +87,7 @@ struct Lay {
   std::vector<std::uint32_t> variants;
   std::size_t variant_count = 1;
   float poison = 0;
+  float soft_cap = 0;
 
   [[nodiscard]] std::uint32_t variant(std::size_t i) const {
     return variants.empty() ? 0 : variants[first + i];
@@ -115,7 +120,9 @@ std::vector<AttentionQuery> queries_of(const Data& data, std::size_t dims, const
                        .out = out.data() + q * dims,
                        .visible = sights[q].visible,
                        .first = sights[q].first,
-                       .variant_stride = dims});
+                       .variant_stride = dims,
+                       .hidden = sights[q].hidden,
+                       .sink = sights[q].sink});
   }
   return queries;
 }
@@ -134,7 +141,7 @@ std::vector<float> attend_at(const Data& data, const Lay& lay, std::size_t dims,
   const std::vector<CellRun> runs = runs_of(cells, lay);
   std::vector<float> out;
   const std::vector<AttentionQuery> queries = queries_of(data, dims, sights, lay.variant_count, out);
-  const AttentionShape shape{.key_dims = dims, .value_dims = dims, .scale = kScale};
+  const AttentionShape shape{.key_dims = dims, .value_dims = dims, .scale = kScale, .soft_cap = lay.soft_cap};
   for (std::size_t q = 0; q < queries.size(); q += kQueriesAtOnce) {
     attend(shape, runs, std::span(queries).subspan(q, std::min(kQueriesAtOnce, queries.size() - q)));
   }
@@ -148,7 +155,8 @@ std::vector<float> attend_at(const Data& data, const std::vector<std::size_t>& p
 
 // The same by the definition.
 std::vector<float> naive(const Data& data, std::size_t dims, const std::vector<Sight>& sights,
-                         const std::vector<std::uint32_t>& variants = {}, std::size_t variant_count = 1) {
+                         const std::vector<std::uint32_t>& variants = {}, std::size_t variant_count = 1,
+                         float soft_cap = 0) {
   test::NaiveCells cells{.variants = variants};
   for (std::size_t at = 0; at < data.keys.size(); at += dims) {
     const auto begin = static_cast<std::ptrdiff_t>(at);
@@ -159,7 +167,7 @@ std::vector<float> naive(const Data& data, std::size_t dims, const std::vector<S
   std::vector<float> unused;
   std::vector<float> out;
   for (const AttentionQuery& query : queries_of(data, dims, sights, variant_count, unused)) {
-    const std::vector<float> one = test::naive_attention(cells, query, kScale);
+    const std::vector<float> one = test::naive_attention(cells, query, {kScale, soft_cap});
     out.insert(out.end(), one.begin(), one.end());
   }
   return out;
@@ -351,6 +359,93 @@ TEST(Attention, OfAnEmptyWindowIsZero) {
   EXPECT_EQ(0, std::memcmp(out.data(), whole.data(), dims * sizeof(float)));
   EXPECT_EQ(std::vector<float>(out.begin() + static_cast<std::ptrdiff_t>(dims), out.end()),
             std::vector<float>(2 * dims));
+}
+
+// Random ranges within [first, visible), which ascend and do not meet.
+std::vector<OrdinalRange> random_ranges(std::size_t first, std::size_t visible, std::mt19937& random) {
+  std::vector<OrdinalRange> ranges;
+  for (std::size_t at = first + random() % 40; at < visible;) {
+    const std::size_t end = std::min<std::size_t>(visible, at + 1 + random() % 150);
+    ranges.push_back({at, end});
+    at = end + 1 + random() % 200;
+  }
+  return ranges;
+}
+
+TEST(Attention, ReadsNothingThatIsHiddenInTheMiddle) {
+  const std::size_t dims = 20;
+  const std::size_t cells = 500;
+  std::mt19937 random(11);
+  for (int trial = 0; trial < 60; ++trial) {
+    std::vector<Sight> sights;
+    const std::size_t count = 1 + random() % kQueriesAtOnce;
+    // The same cells are hidden from all, so that they may be poisoned.
+    const std::vector<OrdinalRange> ranges = random_ranges(0, cells, random);
+    for (std::size_t q = 0; q < count; ++q) {
+      const std::size_t visible = 1 + random() % cells;
+      sights.push_back(
+          {visible, random() % visible, random() % 4 == 0 ? std::vector<OrdinalRange>() : ranges});
+    }
+    Data data = random_data(cells, dims, count, random());
+    const std::vector<float> expected = naive(data, dims, sights);
+    const std::vector<std::size_t> places = scattered(cells, trial % 2 == 0, random);
+    ASSERT_TRUE(same_bits(expected, attend_at(data, {.places = places, .poison = NAN}, dims, sights)))
+        << "trial " << trial;
+    for (Sight& sight : sights) sight.hidden = ranges;
+    const std::vector<float> clean = naive(data, dims, sights);
+    for (const OrdinalRange& range : ranges) {
+      for (std::vector<float>* const part : {&data.keys, &data.values}) {
+        std::fill(part->begin() + static_cast<std::ptrdiff_t>(range.begin * dims),
+                  part->begin() + static_cast<std::ptrdiff_t>(range.end * dims), NAN);
+      }
+    }
+    ASSERT_TRUE(same_bits(clean, attend_at(data, {.places = places, .poison = NAN}, dims, sights)))
+        << "trial " << trial;
+  }
+}
+
+TEST(Attention, GivesASinkItsPartOfTheWeight) {
+  const std::size_t dims = 16;
+  const std::size_t cells = 300;
+  const std::vector<float> sinks = {kMinusInfinity, -200.0f, -1.0f, 0.0f, 3.0f, 60.0f, 200.0f, NAN};
+  std::vector<Sight> sights;
+  for (const float sink : sinks) sights.push_back({.visible = cells, .sink = sink});
+  Data data = random_data(cells, dims, sinks.size(), 12);
+  for (std::size_t q = 1; q < sinks.size(); ++q)
+    std::copy_n(data.queries.begin(), dims, data.queries.begin() + static_cast<std::ptrdiff_t>(q * dims));
+  const std::vector<float> out = attend_at(data, {in_order(cells)}, dims, sights);
+  EXPECT_TRUE(same_bits(naive(data, dims, sights), out) || std::isnan(out[7 * dims]));
+  EXPECT_TRUE(same_bits({out.begin(), out.begin() + dims}, {out.begin() + dims, out.begin() + 2 * dims}))
+      << "a sink far below every score takes nothing";
+  double weight = 0;
+  for (std::size_t i = 0; i < cells; ++i) {
+    double score = 0;
+    for (std::size_t d = 0; d < dims; ++d)
+      score += static_cast<double>(data.queries[d]) * static_cast<double>(data.keys[i * dims + d]);
+    weight += std::exp(score * static_cast<double>(kScale));
+  }
+  for (std::size_t q = 2; q < 6; ++q) {
+    const double part = weight / (weight + std::exp(static_cast<double>(sinks[q])));
+    for (std::size_t d = 0; d < dims; ++d)
+      ASSERT_NEAR(static_cast<double>(out[d]) * part, static_cast<double>(out[q * dims + d]), 1e-5);
+  }
+  for (std::size_t d = 0; d < dims; ++d) {
+    EXPECT_EQ(0, out[6 * dims + d]) << "a sink far above every score takes all";
+    EXPECT_TRUE(std::isnan(out[7 * dims + d]));
+  }
+}
+
+TEST(Attention, CapsScoresSoftly) {
+  const std::size_t dims = 40;
+  const std::size_t cells = 300;
+  const std::vector<Sight> sights = from_the_start({1, 2, 16, 129, 300});
+  const Data data = random_data(cells, dims, sights.size(), 13);
+  for (const float cap : {0.5f, 8.0f, 50.0f}) {
+    const std::vector<float> out =
+        attend_at(data, {.places = in_order(cells), .soft_cap = cap}, dims, sights);
+    EXPECT_TRUE(same_bits(naive(data, dims, sights, {}, 1, cap), out));
+    EXPECT_FALSE(same_bits(attend_at(data, {in_order(cells)}, dims, sights), out));
+  }
 }
 
 TEST(Attention, ScoresEveryRunWithItsOwnVariantOfTheQuery) {

@@ -50,52 +50,101 @@ struct NaiveCells {
   std::vector<std::uint32_t> variants;
 };
 
-inline std::vector<float> naive_attention(const NaiveCells& cells, const simd::AttentionQuery& query,
-                                          float scale) {
-  const std::size_t dims = cells.values[query.visible - 1].size();
-  std::vector<float> gathered(dims);
-  float gathered_max = -std::numeric_limits<float>::infinity();
-  float gathered_weight = 0;
-  for (std::size_t start = 0; start < query.visible; start += simd::kTile) {
-    const std::size_t end = std::min(query.visible, start + simd::kTile);
-    std::vector<float> weights(simd::kTile);
-    float max = -std::numeric_limits<float>::infinity();
-    bool defined = true;
-    bool any = false;
-    for (std::size_t i = std::max(start, query.first); i < end; ++i) {
-      const float* raw = query.query;
-      if (!cells.variants.empty()) raw += cells.variants[i] * query.variant_stride;
-      float score = 0;
-      for (std::size_t d = 0; d < cells.keys[i].size(); ++d) {
-        score = multiply_add(cells.keys[i][d], raw[d], score);
-      }
-      score *= scale;
-      weights[i - start] = score;
-      max = score > max ? score : max;
-      defined = defined && !std::isnan(score);
-      any = true;
-    }
-    if (!any || (defined && std::isinf(max) && max < 0)) continue;
-    float sums[16] = {};
-    std::vector<float> tile(dims);
-    for (std::size_t i = std::max(start, query.first); i < end; ++i) {
-      float& weight = weights[i - start];
-      weight = naive_exp(weight - max);
-      sums[(i - start) % 16] += weight;
-      for (std::size_t d = 0; d < dims; ++d) tile[d] = multiply_add(weight, cells.values[i][d], tile[d]);
-    }
-    for (std::size_t half = 8; half > 0; half /= 2) {
-      for (std::size_t i = 0; i < half; ++i) sums[i] += sums[i + half];
-    }
-    const float new_max = std::max(gathered_max, max);
-    const float keep = gathered_weight == 0 ? 0 : naive_exp(gathered_max - new_max);
-    const float take = naive_exp(max - new_max);
-    for (std::size_t d = 0; d < dims; ++d) gathered[d] = multiply_add(tile[d], take, gathered[d] * keep);
-    gathered_weight = gathered_weight * keep + sums[0] * take;
-    gathered_max = new_max;
+// tanh x as the kernels have it (simd/lanes-inl.h).
+inline float naive_tanh(float x) {
+  if (std::isnan(x)) return x;
+  const float bounded = std::clamp(x, -10.0F, 10.0F);
+  const float twice = bounded + bounded;
+  const float n = std::nearbyint(twice * 1.44269504088896341F);
+  float r = multiply_add(-n, 0.693359375F, twice);
+  r = multiply_add(-n, -2.12194440e-4F, r);
+  float e = 1.0F / 40320;
+  for (const float term : {1.0F / 5040, 1.0F / 720, 1.0F / 120, 1.0F / 24, 1.0F / 6, 0.5F, 1.0F})
+    e = multiply_add(e, r, term);
+  e *= r;
+  const float power = std::ldexp(1.0F, static_cast<int>(n));
+  const float u = multiply_add(power, e, power - 1.0F);
+  return u / (u + 2.0F);
+}
+
+// How scores are made of products.
+struct NaiveScoring {
+  float scale = 1;
+  float soft_cap = 0;
+};
+
+// What a query has gathered so far.
+struct NaiveGathered {
+  std::vector<float> sums;
+  float max = -std::numeric_limits<float>::infinity();
+  float weight = 0;
+};
+
+inline float naive_score(const NaiveCells& cells, const simd::AttentionQuery& query,
+                         const NaiveScoring& scoring, std::size_t i) {
+  const float* raw = query.query;
+  if (!cells.variants.empty()) raw += cells.variants[i] * query.variant_stride;
+  float score = 0;
+  for (std::size_t d = 0; d < cells.keys[i].size(); ++d)
+    score = multiply_add(cells.keys[i][d], raw[d], score);
+  score *= scoring.scale;
+  if (scoring.soft_cap != 0) score = naive_tanh(score / scoring.soft_cap) * scoring.soft_cap;
+  return score;
+}
+
+// Takes the cells [begin, end) of one tile together.
+inline void naive_gather(const NaiveCells& cells, const simd::AttentionQuery& query,
+                         const NaiveScoring& scoring, const simd::OrdinalRange& part,
+                         NaiveGathered& gathered) {
+  std::vector<float> weights;
+  float max = -std::numeric_limits<float>::infinity();
+  bool defined = true;
+  for (std::size_t i = part.begin; i < part.end; ++i) {
+    const float score = naive_score(cells, query, scoring, i);
+    weights.push_back(score);
+    max = score > max ? score : max;
+    defined = defined && !std::isnan(score);
   }
-  for (float& sum : gathered) sum = gathered_weight == 0 ? 0.0F : sum / gathered_weight;
-  return gathered;
+  if (weights.empty() || (defined && std::isinf(max) && max < 0)) return;
+  float sums[16] = {};
+  std::vector<float> tile(gathered.sums.size());
+  for (std::size_t i = part.begin; i < part.end; ++i) {
+    float& weight = weights[i - part.begin];
+    weight = naive_exp(weight - max);
+    sums[i % 16] += weight;
+    for (std::size_t d = 0; d < tile.size(); ++d) tile[d] = multiply_add(weight, cells.values[i][d], tile[d]);
+  }
+  for (std::size_t half = 8; half > 0; half /= 2) {
+    for (std::size_t i = 0; i < half; ++i) sums[i] += sums[i + half];
+  }
+  const float new_max = std::max(gathered.max, max);
+  const float keep = gathered.weight == 0 ? 0 : naive_exp(gathered.max - new_max);
+  const float take = naive_exp(max - new_max);
+  for (std::size_t d = 0; d < tile.size(); ++d)
+    gathered.sums[d] = multiply_add(tile[d], take, gathered.sums[d] * keep);
+  gathered.weight = gathered.weight * keep + sums[0] * take;
+  gathered.max = new_max;
+}
+
+inline std::vector<float> naive_attention(const NaiveCells& cells, const simd::AttentionQuery& query,
+                                          const NaiveScoring& scoring) {
+  const auto hidden = [&](std::size_t ordinal) {
+    return std::ranges::any_of(query.hidden, [&](const simd::OrdinalRange& range) {
+      return ordinal >= range.begin && ordinal < range.end;
+    });
+  };
+  NaiveGathered gathered{.sums = std::vector<float>(cells.values[query.visible - 1].size())};
+  for (std::size_t i = query.first; i < query.visible;) {
+    // As far as this tile goes and nothing is hidden.
+    std::size_t end = i;
+    while (end < query.visible && end / simd::kTile == i / simd::kTile && !hidden(end)) ++end;
+    naive_gather(cells, query, scoring, {i, end}, gathered);
+    i = std::max(end, i + 1);
+  }
+  if (gathered.weight != 0 && query.sink != -std::numeric_limits<float>::infinity())
+    gathered.weight += naive_exp(query.sink - gathered.max);
+  for (float& sum : gathered.sums) sum = gathered.weight == 0 ? 0.0F : sum / gathered.weight;
+  return gathered.sums;
 }
 
 }  // namespace kvasir::test

@@ -16,6 +16,7 @@ using BuildNetwork = Result<Network> (*)(Loader& loader, const Hyperparameters& 
 struct Architecture {
   std::string_view name;  // general.architecture
   BuildNetwork build;
+  LayersHave have = LayersHave::kBoth;
 };
 
 // All architectures that run, by name.

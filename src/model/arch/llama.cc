@@ -3,12 +3,12 @@
 // Sources: Touvron et al., LLaMA, 2023; Jiang et al., Mixtral of Experts, 2024.
 
 #include "model/arch/arch.h"
-#include "model/arch/parts.h"
+#include "model/arch/decoder.h"
 
 namespace kvasir::model {
 
 Result<Network> build_llama(Loader& loader, const Hyperparameters& sizes) {
-  return decoder(loader, sizes, simd::RopePairing::kAdjacent);
+  return decoder_like_llama(loader, sizes, simd::RopePairing::kAdjacent);
 }
 
 }  // namespace kvasir::model

@@ -2,12 +2,12 @@
 // Source: Yang et al., Qwen3 Technical Report, 2025.
 
 #include "model/arch/arch.h"
-#include "model/arch/parts.h"
+#include "model/arch/decoder.h"
 
 namespace kvasir::model {
 
 Result<Network> build_qwen3(Loader& loader, const Hyperparameters& sizes) {
-  return decoder(loader, sizes, simd::RopePairing::kHalves);
+  return decoder_like_llama(loader, sizes, simd::RopePairing::kHalves);
 }
 
 }  // namespace kvasir::model

@@ -1,0 +1,190 @@
+// The stages of attention: query, key and value; norm, rotation and storing; reading; the output.
+
+#include "model/attention_stages.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/try.h"
+#include "model/part_kinds.h"
+
+namespace kvasir::model {
+namespace {
+
+// Finds where the cells of a sequence lie in this layer.
+void resolve(const OpenPass& open, const CellAttention& cells, std::size_t index) {
+  AttentionScratch& scratch = open.workspace->attention;
+  const std::vector<pages::Run>& runs = open.pass.sequences[index].runs[cells.group];
+  const std::vector<std::int64_t>& shifts = open.shifts[index];
+  scratch.frame_runs.clear();
+  scratch.frame_runs.reserve(runs.capacity());
+  scratch.resolved[index].reserve(runs.capacity());
+  for (const pages::Run& run : runs) {
+    const auto variant = std::ranges::find(shifts, run.shift) - shifts.begin();
+    scratch.frame_runs.push_back({open.store->frame(cells.group, run.page, cells.layer_in_group), run.cell,
+                                  run.count, run.ordinal, static_cast<std::uint32_t>(variant)});
+  }
+  open.arena->resolve(cells.geometry, scratch.frame_runs, scratch.resolved[index]);
+}
+
+void plan_reading(const OpenPass& open, const CellAttention& cells, StageItems& items) {
+  AttentionScratch& scratch = open.workspace->attention;
+  const std::uint32_t heads_at_once = std::min<std::uint32_t>(cells.heads_per_kv(), simd::kQueriesAtOnce);
+  const std::uint32_t rows_at_once = simd::kQueriesAtOnce / heads_at_once;
+  std::uint64_t visible = 1;
+  scratch.blocks.clear();
+  for (std::uint32_t index = 0; index < open.pass.sequences.size(); ++index) {
+    const PassSequence& sequence = open.pass.sequences[index];
+    resolve(open, cells, index);
+    for (std::uint32_t row = 0; row < sequence.rows; row += rows_at_once) {
+      for (std::uint32_t head = 0; head < cells.heads_per_kv(); head += heads_at_once) {
+        scratch.blocks.push_back({index, sequence.first_row + row,
+                                  std::min(rows_at_once, sequence.rows - row), head,
+                                  std::min(heads_at_once, cells.heads_per_kv() - head)});
+      }
+    }
+    const Sight sight = open.sights.of(open.pass, cells.group, sequence.first_row + sequence.rows - 1);
+    visible = std::max(visible, sight.end - sight.first);
+  }
+  const std::size_t dims = cells.geometry.key_dims + cells.geometry.value_dims;
+  items.plan(scratch.blocks.size() * cells.geometry.kv_heads, simd::kQueriesAtOnce * dims * visible);
+}
+
+void read_cells(const OpenPass& open, const CellAttention& cells, std::size_t item) noexcept {
+  AttentionScratch& scratch = open.workspace->attention;
+  const AttentionBlock& block = scratch.blocks[item / cells.geometry.kv_heads];
+  const auto kv_head = static_cast<std::uint32_t>(item % cells.geometry.kv_heads);
+  std::array<simd::AttentionQuery, simd::kQueriesAtOnce> queries;
+  std::size_t count = 0;
+  for (std::uint32_t row = block.first_row; row < block.first_row + block.rows; ++row) {
+    const Sight sight = open.sights.of(open.pass, cells.group, row);
+    for (std::uint32_t i = 0; i < block.heads; ++i) {
+      const std::size_t head = kv_head * cells.heads_per_kv() + block.first_head + i;
+      simd::AttentionQuery& query = queries[count++];
+      query.query = scratch.turned.row(open.variants[row].first).data() + head * cells.geometry.key_dims;
+      query.out = scratch.attended.row(row).data() + head * cells.geometry.value_dims;
+      query.visible = sight.end;
+      query.first = sight.first;
+      query.variant_stride = scratch.turned.stride();
+      query.hidden = sight.hidden;
+      if (!cells.sinks.empty()) query.sink = cells.sinks[head];
+    }
+  }
+  open.arena->attend(cells.geometry, kv_head, {cells.scale, cells.soft_cap}, scratch.resolved[block.sequence],
+                     std::span(queries).first(count));
+}
+
+}  // namespace
+
+Status AttentionScratch::reserve_variants(const Network& network, std::size_t variants) {
+  if (variants <= turned.rows() || query.width() == 0) return {};
+  KVASIR_ASSIGN(FloatRows more_turned, FloatRows::allocate(variants, query.width()));
+  std::vector<FloatRows> more_cosines;
+  std::vector<FloatRows> more_sines;
+  for (const simd::RotaryTable& table : network.rotary) {
+    KVASIR_ASSIGN(FloatRows of_cosines, FloatRows::allocate(variants, table.dims() / 2));
+    KVASIR_ASSIGN(FloatRows of_sines, FloatRows::allocate(variants, table.dims() / 2));
+    more_cosines.push_back(std::move(of_cosines));
+    more_sines.push_back(std::move(of_sines));
+  }
+  turned = std::move(more_turned);
+  cosines = std::move(more_cosines);
+  sines = std::move(more_sines);
+  return {};
+}
+
+Status reserve_cells(const CellAttention& cells, Workspace& workspace) {
+  AttentionScratch& scratch = workspace.attention;
+  const std::size_t rows = workspace.limits.rows;
+  const std::size_t kv_heads = cells.geometry.kv_heads;
+  KVASIR_TRY(grow(scratch.query, rows, std::size_t{cells.heads} * cells.geometry.key_dims));
+  KVASIR_TRY(grow(scratch.key, rows, kv_heads * cells.geometry.key_dims));
+  KVASIR_TRY(grow(scratch.value, rows, kv_heads * cells.geometry.value_dims));
+  KVASIR_TRY(
+      grow(scratch.attended, rows, std::size_t{cells.heads} * cells.geometry.value_dims, workspace.forms));
+  scratch.resolved.resize(rows);
+  return {};
+}
+
+void add_turning(const Network& network, StageList& stages) {
+  if (network.rotary.empty()) return;
+  stages.add_rows(network.rotary.size() * 1024, [](OpenPass& open, std::size_t row) {
+    AttentionScratch& scratch = open.workspace->attention;
+    const std::vector<std::int64_t>& shifts = open.shifts_of(row);
+    for (std::size_t table = 0; table < scratch.cosines.size(); ++table) {
+      for (std::size_t i = 0; i < shifts.size(); ++i) {
+        const std::size_t variant = open.variants[row].first + i;
+        open.network->rotary[table].turn_at(static_cast<double>(open.pass.rows[row].position - shifts[i]),
+                                            scratch.cosines[table].row(variant),
+                                            scratch.sines[table].row(variant));
+      }
+    }
+  });
+}
+
+void turn_heads(const OpenPass& open, const CellAttention& cells, std::span<float> heads,
+                std::size_t variant) noexcept {
+  const AttentionScratch& scratch = open.workspace->attention;
+  const simd::RotaryTable& table = open.network->rotary[cells.rotary];
+  const std::span<const float> cosines = scratch.cosines[cells.rotary].row(variant);
+  const std::span<const float> sines = scratch.sines[cells.rotary].row(variant);
+  for (std::size_t at = 0; at < heads.size(); at += cells.geometry.key_dims) {
+    table.rotate(heads.subspan(at, cells.geometry.key_dims), cosines, sines);
+  }
+}
+
+void store_cell(const OpenPass& open, const CellAttention& cells, std::size_t row) noexcept {
+  AttentionScratch& scratch = open.workspace->attention;
+  const std::size_t kv_heads = cells.geometry.kv_heads;
+  const std::span<float> raw =
+      scratch.query.row(row).first(std::size_t{cells.heads} * cells.geometry.key_dims);
+  const std::span<float> keys = scratch.key.row(row).first(kv_heads * cells.geometry.key_dims);
+  turn_heads(open, cells, keys, open.variants[row].own);
+  for (std::size_t i = 0; i < open.shifts_of(row).size(); ++i) {
+    const std::size_t variant = open.variants[row].first + i;
+    const std::span<float> turned = scratch.turned.row(variant).first(raw.size());
+    std::ranges::copy(raw, turned.begin());
+    turn_heads(open, cells, turned, variant);
+  }
+  const CellPlace& place = open.pass.places[cells.group][row];
+  open.arena->store(cells.geometry, open.store->frame(cells.group, place.page, cells.layer_in_group),
+                    place.cell, keys, scratch.value.row(row).first(kv_heads * cells.geometry.value_dims));
+}
+
+void add_reading(const CellAttention& cells, StageList& stages) {
+  stages.add({.plan = [&cells](OpenPass& open, StageItems& items) { plan_reading(open, cells, items); },
+              .run = [&cells](OpenPass& open, std::size_t item) { read_cells(open, cells, item); },
+              .attends = true});
+}
+
+Status reserve(const Attention& part, Workspace& workspace) {
+  return reserve_cells(part.cells, workspace);
+}
+
+void add_stages(const Attention& part, StageList& stages) {
+  stages.add_products([&part](OpenPass& open, StageItems& items) {
+    Workspace& w = *open.workspace;
+    const ProductInput normed = w.normed.columns(0, open.rows());
+    items.add_product(part.query, normed, w.attention.query.output());
+    items.add_product(part.key, normed, w.attention.key.output());
+    items.add_product(part.value, normed, w.attention.value.output());
+  });
+  stages.add_rows(part.query.out() * 8, [&part](OpenPass& open, std::size_t row) {
+    AttentionScratch& scratch = open.workspace->attention;
+    const std::span<float> query = scratch.query.row(row).first(part.query.out());
+    const std::span<float> key = scratch.key.row(row).first(part.key.out());
+    if (part.query_norm) apply(*part.query_norm, query, query);
+    if (part.key_norm) apply(*part.key_norm, key, key);
+    store_cell(open, part.cells, row);
+  });
+  add_reading(part.cells, stages);
+  stages.add_rows(part.output.in(), [&part](OpenPass& open, std::size_t row) {
+    open.workspace->attention.attended.pack(row, part.output.in());
+  });
+  stages.add_products([&part](OpenPass& open, StageItems& items) {
+    Workspace& w = *open.workspace;
+    items.add_product(part.output, w.attention.attended.columns(0, open.rows()), w.product.output());
+  });
+}
+
+}  // namespace kvasir::model

@@ -1,0 +1,30 @@
+// What every kind of attention shares: queries, keys and values in the scratch become stored cells and, for
+// each query head, what it reads of them.
+#pragma once
+
+#include <span>
+
+#include "kvasir/result.h"
+#include "model/layers.h"
+#include "model/stages.h"
+
+namespace kvasir::model {
+
+// Room for queries, keys, values and what is read. As reserve().
+[[nodiscard]] Status reserve_cells(const CellAttention& cells, Workspace& workspace);
+
+// The stage that fills scratch.cosines and sines for every variant of every row, once in a pass.
+void add_turning(const Network& network, StageList& stages);
+
+// Turns the heads of a row, side by side, as one of its variants.
+void turn_heads(const OpenPass& open, const CellAttention& cells, std::span<float> heads,
+                std::size_t variant) noexcept;
+
+// Turns a row's key, stores it with its value in the row's cell, and makes a turned query of the raw one for
+// each variant, so that no query is ever turned twice.
+void store_cell(const OpenPass& open, const CellAttention& cells, std::size_t row) noexcept;
+
+// The stage in which scratch.turned reads the cells, into scratch.attended.
+void add_reading(const CellAttention& cells, StageList& stages);
+
+}  // namespace kvasir::model

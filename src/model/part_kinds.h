@@ -1,0 +1,24 @@
+// The kinds of part: what each of them gives to the walk through the layers. A kind KIND is data in layers.h,
+// an alternative of PartBody, and a file KIND_stages.cc with the two functions below, which say what memory
+// it needs and list its stages (stages.h says what a stage may do). Nothing else knows it.
+#pragma once
+
+#include "kvasir/result.h"
+#include "model/layers.h"
+#include "model/stages.h"
+#include "model/workspace.h"
+
+namespace kvasir::model {
+
+// Grows a kind's scratch in the workspace to what this part needs in the largest pass. kOutOfMemory; may
+// throw std::bad_alloc.
+[[nodiscard]] Status reserve(const Attention& part, Workspace& workspace);
+[[nodiscard]] Status reserve(const FeedForward& part, Workspace& workspace);
+[[nodiscard]] Status reserve(const Experts& part, Workspace& workspace);
+
+// Adds the stages that take workspace.normed to workspace.product. The part outlives them.
+void add_stages(const Attention& part, StageList& stages);
+void add_stages(const FeedForward& part, StageList& stages);
+void add_stages(const Experts& part, StageList& stages);
+
+}  // namespace kvasir::model
