@@ -157,9 +157,15 @@ class Conversation {
   // kWrongState while something is queued, generate() goes on, and after close(); kOutOfMemory.
   [[nodiscard]] Status edit(std::span<const EditOperation> operations);
 
-  // Short forms. rewind() keeps the first `length` tokens. shift_left() drops `count` tokens after the first
-  // `keep` and moves the rest up, positions and all.
+  // Keeps the first `length` tokens. In a model that keeps recurrent states, or windows, those of that moment
+  // may be gone: the nearest earlier ones that were kept are then restored, and the tokens from there on (see
+  // rewind_cost()) are computed again before what is prompted next. Until then edits other than this, spill()
+  // and drop() answer kWrongState. kUnsupported where embedding vectors would have to be computed again; else
+  // as edit().
   [[nodiscard]] Status rewind(std::uint64_t length);
+
+  // Short forms. shift_left() drops `count` tokens after the first `keep` and moves the rest up, positions and
+  // all.
   [[nodiscard]] Status remove(std::uint64_t first, std::uint64_t count);
   [[nodiscard]] Status shift_left(std::uint64_t keep, std::uint64_t count);
   // Nothing is left, and nothing queued: cancel() and rewind(0) in one. kBusy as above; kWrongState after

@@ -41,23 +41,11 @@ Result<kv::CacheElement> element(CacheType type) {
               "there is no type of cache " + std::to_string(static_cast<int>(type)), {.setting = "keys"});
 }
 
-// Tokens that fit into so many bytes; UINT64_MAX where that cannot be told.
-Result<std::uint64_t> tokens_within(std::uint64_t bytes, const model::Network& network,
-                                    const engine::EngineOptions& options) {
-  std::uint64_t page_bytes = 0;
-  for (const model::CacheGroup& group : network.groups) {
-    KVASIR_ASSIGN(const std::size_t frame,
-                  kv::Arena::frame_bytes(group.layers, options.types, options.page_cells));
-    page_bytes += frame * group.layers.size();
-  }
-  if (bytes == 0 || page_bytes == 0) return UINT64_MAX;
-  return bytes / page_bytes * options.page_cells;
-}
-
 Result<engine::EngineOptions> sizes_of(const model::Model& model, const ExecutorOptions& options) {
   engine::EngineOptions sizes;
   sizes.page_cells = options.page_cells;
   sizes.pass_tokens = options.pass_tokens;
+  sizes.states = options.states.value_or(0);
   sizes.logit_rows = kLogitRows;
   sizes.share_prefixes = options.share_prefixes;
   sizes.tiers = {options.memory_tier_bytes, options.disk_tier_bytes, options.spill_directory};
@@ -75,9 +63,14 @@ Result<engine::EngineOptions> sizes_of(const model::Model& model, const Executor
                 {.wanted = options.page_cells, .limit = pages::kPageCellsMax, .setting = "page_cells"});
   }
   const std::uint64_t memory = base::available_memory();
-  KVASIR_ASSIGN(const std::uint64_t in_half, tokens_within(memory / 2, model.network(), sizes));
-  KVASIR_ASSIGN(const std::uint64_t in_all, tokens_within(memory, model.network(), sizes));
   const std::uint64_t trained = std::max<std::uint64_t>(model.sizes().context, 1);
+  sizes.context = options.context.value_or(trained);
+  const auto within = [&](std::uint64_t bytes) -> Result<std::uint64_t> {
+    if (memory == 0) return UINT64_MAX;
+    return engine::tokens_within(bytes, model.network(), engine::wishes_of(sizes));
+  };
+  KVASIR_ASSIGN(const std::uint64_t in_half, within(memory / 2));
+  KVASIR_ASSIGN(const std::uint64_t in_all, within(memory));
   sizes.pool =
       options.pool.value_or(std::max<std::uint64_t>(1, std::min({trained, kDefaultPoolMax, in_half})));
   if (sizes.pool > in_all) {

@@ -3,17 +3,18 @@
 #include <fmt/format.h>
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "archive/reader.h"
 #include "archive/stream.h"
-#include "base/bytes.h"
 #include "base/try.h"
 #include "base/utf8.h"
 #include "cli/json.h"
 #include "cli/streams.h"
 #include "engine/archives.h"
+#include "engine/cell_sections.h"
 #include "engine/saved.h"
 
 namespace kvasir::cli {
@@ -33,31 +34,14 @@ struct View {
 };
 
 // Whether the sections of cells bring every cell of every group once, in order.
-Status check_cells(const View& view, archive::Reader& reader) {
-  std::size_t group = 0;
-  std::uint64_t next = 0;
+Status check_cells(engine::CellSections cells, archive::Reader& reader) {
   while (true) {
     KVASIR_ASSIGN(const archive::Kind coming, reader.next());
-    if (coming != engine::kCellsSection) break;
+    if (coming != engine::kCellsSection) return cells.check_complete();
     KVASIR_ASSIGN(const std::span<const std::byte> content, reader.take());
-    while (group < view.cells.size() && next == view.cells[group]) {
-      ++group;
-      next = 0;
-    }
-    base::ByteReader in(content);
-    KVASIR_ASSIGN(const auto its_group, in.number<std::uint32_t>());
-    KVASIR_ASSIGN(const auto count, in.number<std::uint32_t>());
-    KVASIR_ASSIGN(const auto first, in.number<std::uint64_t>());
-    const bool fits = group < view.cells.size() && its_group == group && first == next && count > 0 &&
-                      count <= view.cells[group] - next && in.left() == count * view.cell_bytes[group];
-    if (!fits)
-      return fail(Outcome::kCorrupt, fmt::format("cells {} and more are not what comes next", first));
-    next += count;
+    KVASIR_ASSIGN(const engine::CellSection section, cells.read(content));
+    cells.pass(section);
   }
-  for (; group < view.cells.size(); next = 0, ++group) {
-    if (next != view.cells[group]) return fail(Outcome::kCorrupt, "cells are missing");
-  }
-  return {};
 }
 
 Result<View> read(std::unique_ptr<base::ReadFile> file) {
@@ -65,19 +49,36 @@ Result<View> read(std::unique_ptr<base::ReadFile> file) {
   KVASIR_ASSIGN(archive::Reader reader, archive::Reader::begin(*source));
   View view;
   KVASIR_ASSIGN(view.saved, engine::read_small_sections(reader));
-  if (view.saved.layout.cells.size() != view.saved.origin.groups.size())
-    return fail(Outcome::kCorrupt, "the layout is of another number of groups than the cache");
-  for (std::size_t group = 0; group < view.saved.layout.cells.size(); ++group) {
-    KVASIR_ASSIGN(const std::uint64_t cells, pages::cells_in(view.saved.layout.cells[group]));
-    KVASIR_ASSIGN(const std::uint64_t bytes, engine::cell_bytes(view.saved.origin, group));
+  for (const std::vector<pages::CellStretch>& stretches : view.saved.layout.cells) {
+    KVASIR_ASSIGN(const std::uint64_t cells, pages::cells_in(stretches));
     view.cells.push_back(cells);
-    view.cell_bytes.push_back(bytes);
   }
-  KVASIR_TRY(check_cells(view, reader));
+  KVASIR_ASSIGN(engine::CellSections cells, engine::CellSections::of(view.saved.origin, view.cells));
+  for (std::size_t group = 0; group < view.cells.size(); ++group)
+    view.cell_bytes.push_back(cells.cell_bytes(group));
+  KVASIR_TRY(check_cells(std::move(cells), reader));
   KVASIR_TRY(reader.end());
   view.sections = reader.sections();
   view.bytes = reader.bytes();
   return view;
+}
+
+std::string_view kind_name(pages::GroupKind kind) {
+  switch (kind) {
+    case pages::GroupKind::kFull:
+      return "full";
+    case pages::GroupKind::kWindow:
+      return "window";
+    case pages::GroupKind::kRecurrent:
+      return "recurrent";
+    case pages::GroupKind::kCross:
+      break;
+  }
+  return "cross";
+}
+
+std::size_t layers_of(const engine::SavedGroup& group) {
+  return group.layers.size() + group.states.size();
 }
 
 std::string weights_text(const Saved& saved) {
@@ -95,8 +96,9 @@ Status print_text(const View& view) {
       "cache: keys {}, values {}, numerics {}\n", base::printable(origin.keys, kShownTextBytes),
       base::printable(origin.values, kShownTextBytes), base::printable(origin.numerics, kShownTextBytes));
   for (std::size_t group = 0; group < view.cells.size(); ++group) {
-    text += fmt::format("  group {}: {} cells of {} bytes in {} layers\n", group, view.cells[group],
-                        view.cell_bytes[group], origin.groups[group].layers.size());
+    text += fmt::format("  group {}, {}: {} cells of {} bytes in {} layers\n", group,
+                        kind_name(origin.groups[group].kind), view.cells[group], view.cell_bytes[group],
+                        layers_of(origin.groups[group]));
   }
   text += fmt::format("conversations: {}\n", view.saved.conversations.size());
   for (std::size_t i = 0; i < view.saved.conversations.size(); ++i) {
@@ -121,7 +123,8 @@ Status print_json(const View& view) {
   json.key("groups").begin_array();
   for (std::size_t group = 0; group < view.cells.size(); ++group) {
     json.begin_object().member("cells", view.cells[group]).member("cell_bytes", view.cell_bytes[group]);
-    json.member("layers", origin.groups[group].layers.size()).end_object();
+    json.member("kind", kind_name(origin.groups[group].kind));
+    json.member("layers", layers_of(origin.groups[group])).end_object();
   }
   json.end_array().key("conversations").begin_array();
   for (std::size_t i = 0; i < view.saved.conversations.size(); ++i) {

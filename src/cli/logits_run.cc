@@ -97,13 +97,28 @@ Status LogitsRun::open(const Via& via) {
   return {};
 }
 
-// Fills the whole pool with conversations and takes every second cell of each back.
-Status LogitsRun::scatter() {
+// Fills the whole pool with conversations of at most so many tokens.
+Status LogitsRun::fill_pool(std::uint64_t each) {
   for (std::uint64_t free = engine_->tokens_free(); free > 1; free = engine_->tokens_free()) {
     KVASIR_ASSIGN(const ConversationId filler, engine_->open());
     fillers_.push_back(filler);
-    KVASIR_TRY(engine_->fill(filler, std::vector<Token>(std::min(free, engine_->options().context))));
+    KVASIR_TRY(engine_->fill(filler, std::vector<Token>(std::min({free, engine_->options().context, each}))));
   }
+  return {};
+}
+
+// Fills the whole pool with conversations and takes every second cell of each back; where cells cannot be
+// taken out of a conversation, every second conversation, each of half a page more than one.
+Status LogitsRun::scatter() {
+  if (!engine_->model().network().positions_can_move) {
+    KVASIR_TRY(fill_pool(engine_->options().page_cells * std::uint64_t{3} / 2));
+    for (std::size_t i = 0; i < fillers_.size(); i += 2) KVASIR_TRY(engine_->close(fillers_[i]));
+    std::vector<ConversationId> left;
+    for (std::size_t i = 1; i < fillers_.size(); i += 2) left.push_back(fillers_[i]);
+    fillers_.swap(left);
+    return {};
+  }
+  KVASIR_TRY(fill_pool(UINT64_MAX));
   std::vector<EditOperation> operations;
   for (const ConversationId filler : fillers_) {
     KVASIR_ASSIGN(const std::span<const Token> held, engine_->tokens(filler));

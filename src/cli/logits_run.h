@@ -91,6 +91,7 @@ class LogitsRun {
   [[nodiscard]] Status step();
   [[nodiscard]] Status stop_in_last_layer();
   void count(const engine::StepReport& report);
+  [[nodiscard]] Status fill_pool(std::uint64_t each);
   [[nodiscard]] Status scatter();
   [[nodiscard]] Status fork();
   [[nodiscard]] Status rewind(std::uint64_t length);

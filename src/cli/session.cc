@@ -21,17 +21,6 @@
 namespace kvasir::cli {
 namespace {
 
-// Bytes of the pool for one page of tokens.
-Result<std::uint64_t> page_bytes(const model::Network& network, const engine::EngineOptions& options) {
-  std::uint64_t bytes = 0;
-  for (const model::CacheGroup& group : network.groups) {
-    KVASIR_ASSIGN(const std::size_t frame,
-                  kv::Arena::frame_bytes(group.layers, options.types, options.page_cells));
-    bytes += frame * group.layers.size();
-  }
-  return bytes;
-}
-
 // What CLI11 asks of a check: what is wrong, or nothing.
 std::string check_types(const std::string& text) {
   const auto types = parse_types(text);
@@ -119,24 +108,25 @@ Result<std::unique_ptr<engine::Engine>> make_engine(const Session& session, cons
   engine::EngineOptions options = session.options;
   options.logit_rows = logit_rows;
   options.pool = flags.pool.value_or(wanted);
-  KVASIR_ASSIGN(const std::uint64_t bytes_a_page, page_bytes(session.model->network(), options));
-  const auto pages = base::div_up<std::uint64_t>(options.pool, std::max(1U, options.page_cells));
+  const model::Network& network = session.model->network();
+  const engine::PoolWishes wishes = engine::wishes_of(options);
+  KVASIR_ASSIGN(const engine::PoolShape shape, engine::pool_shape(network, wishes));
   const std::uint64_t half = base::available_memory() / 2;
-  const auto bytes = base::checked_mul(pages, bytes_a_page);
-  if (half > 0 && (!bytes || *bytes > half)) {
-    const std::uint64_t fits = half / std::max<std::uint64_t>(1, bytes_a_page) * options.page_cells;
+  if (half > 0 && shape.bytes > half) {
+    KVASIR_ASSIGN(const std::uint64_t fits, engine::tokens_within(half, network, wishes));
     return fail(
         Outcome::kNoSpace,
         fmt::format("a pool of {} tokens takes {} bytes, more than half the free memory; --pool {} would fit",
-                    options.pool, bytes.value_or(UINT64_MAX), fits),
+                    options.pool, shape.bytes, fits),
         {.wanted = options.pool, .available = fits, .setting = "--pool"});
   }
   // A cell takes no more bytes outside a page than in it. The disk counts in units, so a small run takes
   // more.
-  const std::uint64_t all = pages * bytes_a_page;
-  if (session.spill == SpillTo::kMemory) options.tiers.memory_bytes = all;
+  const std::uint64_t largest = std::max(shape.page_bytes, shape.state_bytes);
+  if (session.spill == SpillTo::kMemory) options.tiers.memory_bytes = shape.bytes;
   if (session.spill == SpillTo::kDisk) {
-    options.tiers = {bytes_a_page, all + pages * tiers::DiskSpace::kUnitBytes, temporary_directory()};
+    options.tiers = {largest, shape.bytes + shape.spec.frames * tiers::DiskSpace::kUnitBytes,
+                     temporary_directory()};
   }
   return engine::Engine::create(session.model, *session.pool, options);
 }

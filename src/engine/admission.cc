@@ -42,12 +42,14 @@ bool Engine::runs(const Conversation& conversation) const noexcept {
   return wants_room(conversation) && conversation.admitted;
 }
 
+// Beyond the tokens that it is behind by, which are promised in any case.
 std::uint64_t Engine::need_of(const Conversation& conversation) const noexcept {
   std::uint64_t ahead = conversation.drawer != nullptr ? conversation.drawer->tokens_ahead() : 0;
   ahead = std::min(ahead, room_of(conversation));
   // Those in an open step have their cells.
-  return std::max(conversation.reserved, conversation.queue.size() + ahead) -
-         std::min(conversation.step_tokens, conversation.queue.size());
+  const std::uint64_t need = std::max(conversation.reserved, conversation.queue.size() + ahead) -
+                             std::min(conversation.step_tokens, conversation.queue.size());
+  return need - std::min(need, store_->behind(conversation.table));
 }
 
 // Whether another conversation is about to commit a beginning that this one could take from the index then.
@@ -290,8 +292,9 @@ Status Engine::reserve(ConversationId id, std::uint64_t tokens) {
 bool Engine::fits(ConversationId id, std::uint64_t tokens) const noexcept {
   const Conversation* const conversation = peek(id);
   if (conversation == nullptr || tokens > room_of(*conversation)) return false;
-  const std::uint64_t queued =
+  const std::uint64_t waiting =
       conversation->queue.size() + conversation->dropped.size() - conversation->step_tokens;
+  const std::uint64_t queued = waiting - std::min(waiting, store_->behind(conversation->table));
   if (store_->cells_in_tiers(conversation->table) == 0)
     return store_->fits(conversation->table, queued + tokens);
   const auto fits = base::within_memory([&]() -> Result<bool> {

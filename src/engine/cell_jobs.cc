@@ -12,12 +12,18 @@
 
 namespace kvasir::engine {
 
-std::uint64_t Engine::cell_bytes(std::size_t group) const noexcept {
-  std::uint64_t bytes = 0;
-  for (const kv::LayerGeometry& layer : model_->network().groups[group].layers)
-    bytes += arena_.cell_bytes(layer);
-  return bytes;
+namespace {
+
+// A state lies nowhere better, and has no place beside another.
+Status check_has_cells(const pages::PageStore& store) {
+  const bool any = std::ranges::any_of(store.spec().groups, [](const pages::GroupSpec& group) {
+    return group.kind != pages::GroupKind::kRecurrent;
+  });
+  if (any) return {};
+  return fail(Outcome::kUnsupported, "this model keeps a state of each conversation and no cells of tokens");
 }
+
+}  // namespace
 
 kv::FrameCell Engine::place(std::uint32_t group, pages::CellAt at, std::uint32_t layer) const {
   return {store_->frame(group, at.page, layer), at.cell};
@@ -62,6 +68,7 @@ void Engine::rotate(const pages::RotateCells& job) {
 Status Engine::swap_cells(ConversationId id, std::uint64_t a, std::uint64_t b) {
   return base::within_memory([&]() -> Status {
     KVASIR_ASSIGN(const Conversation* const conversation, find_idle(id));
+    KVASIR_TRY(check_has_cells(*store_));
     if (step_open())
       return fail(Outcome::kBusy, "cells cannot change places while a step is open; finish it first");
     KVASIR_ASSIGN(const std::vector<pages::SwapCells> swaps, store_->swap(conversation->table, a, b));
@@ -77,6 +84,7 @@ Status Engine::swap_cells(ConversationId id, std::uint64_t a, std::uint64_t b) {
 
 Result<std::uint64_t> Engine::compact(std::uint64_t budget) {
   return base::within_memory([&]() -> Result<std::uint64_t> {
+    KVASIR_TRY(check_has_cells(*store_));
     std::uint64_t moved = 0;
     while (moved < budget) {
       const auto room =

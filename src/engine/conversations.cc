@@ -153,11 +153,14 @@ Result<std::uint64_t> Engine::prompt_to(ConversationId id, std::span<const Token
     make_room(conversation->tokens, tokens.size());
     std::vector<Token> dropped(all.begin() + static_cast<std::ptrdiff_t>(conversation->tokens.size()),
                                all.end());
+    Queue before;
+    std::swap(before, conversation->queue);
     const std::uint64_t again = std::exchange(conversation->again, 0);
     conversation->dropped.swap(dropped);
     if (Status rewound = rewind(id, kept); !rewound) {
       conversation->dropped.swap(dropped);
       conversation->again = again;
+      conversation->queue = std::move(before);
       return fail(std::move(rewound).error());
     }
     conversation->queue = std::move(queue);
@@ -182,7 +185,8 @@ Status Engine::refresh(ConversationId id) {
     if (last == kEmbedded)
       return fail(Outcome::kUnsupported, "the last token is an embedding vector, which is not kept");
     Queue queue;
-    reserve_more(queue, {{&last, 1}, {}}, conversation->dropped.size());
+    KVASIR_ASSIGN(const std::uint64_t again, rewind_cost(id, conversation->length() - 1));
+    reserve_more(queue, {{&last, 1}, {}}, conversation->dropped.size() + again);
     append(queue, {{&last, 1}, {}}, LogitsWanted::kLast);
     KVASIR_TRY(rewind(id, conversation->length() - 1));
     conversation->queue = std::move(queue);
@@ -347,10 +351,7 @@ void Engine::forget_rows_from(Conversation& conversation, std::uint64_t ordinal,
 Status Engine::edit(ConversationId id, std::span<const EditOperation> operations) {
   return base::within_memory([&]() -> Status {
     KVASIR_ASSIGN(Conversation* const conversation, find_idle(id));
-    if (!conversation->dropped.empty()) {
-      return fail(Outcome::kWrongState,
-                  "the cells of the conversation were dropped; only rewind() and prompts are for it");
-    }
+    KVASIR_TRY(check_caught_up(*conversation));
     stop_return(*conversation);
     KVASIR_ASSIGN(pages::EditTicket ticket, store_->begin_edit(conversation->table, operations));
     std::vector<Token> tokens = conversation->tokens;
@@ -384,6 +385,15 @@ std::unexpected<Error> no_such_length(std::uint64_t held, std::uint64_t length) 
 
 }  // namespace
 
+// Whether its cells are those of all its tokens.
+Status Engine::check_caught_up(const Conversation& conversation) const {
+  const std::uint64_t behind = conversation.dropped.size() + conversation.again;
+  if (behind == 0) return {};
+  return fail(Outcome::kWrongState,
+              std::to_string(behind) + " tokens of the conversation must be computed again first; prompt it",
+              {.available = behind});
+}
+
 Result<std::uint64_t> Engine::rewind_cost(ConversationId id, std::uint64_t length) const {
   return base::within_memory([&]() -> Result<std::uint64_t> {
     KVASIR_ASSIGN(const Conversation* const conversation, find(id));
@@ -393,23 +403,81 @@ Result<std::uint64_t> Engine::rewind_cost(ConversationId id, std::uint64_t lengt
   });
 }
 
+// To a length among the tokens that are to be computed again.
+Status Engine::rewind_within_again(Conversation& conversation, std::uint64_t length) {
+  const std::uint64_t held = conversation.tokens.size();
+  if (store_->behind(conversation.table) > 0) {
+    const auto rewound = store_->rewind(conversation.table, length);
+    if (!rewound) return fail(rewound.error());
+  }
+  // Nothing fails from here on.
+  const std::uint64_t fewer = conversation.length() - length;
+  conversation.reserved -= std::min(conversation.reserved, fewer);
+  forget_rows_from(conversation, length, length);
+  if (conversation.again == 0) {
+    conversation.dropped.resize(length - held);
+    return {};
+  }
+  Queue& queue = conversation.queue;
+  const auto first = static_cast<std::ptrdiff_t>(length - held);
+  const auto end = static_cast<std::ptrdiff_t>(conversation.again);
+  queue.tokens.erase(queue.tokens.begin() + first, queue.tokens.begin() + end);
+  queue.every.erase(queue.every.begin() + first, queue.every.begin() + end);
+  conversation.again = length - held;
+  return {};
+}
+
+// Keeps the first `kept` tokens; those of `again` behind them are to be computed again, in place of what was.
+// There is room for them in the queue where something waits there.
+void Engine::take_back(Conversation& conversation, std::uint64_t kept, std::vector<Token>& again) noexcept {
+  Queue& queue = conversation.queue;
+  const std::uint64_t before = conversation.dropped.size() + conversation.again;
+  if (conversation.reserved > 0) {
+    conversation.reserved += again.size();
+    conversation.reserved -= std::min(conversation.reserved, before);
+  }
+  conversation.tokens.resize(kept);
+  if (conversation.first_embedded >= kept) conversation.first_embedded = UINT64_MAX;
+  conversation.dropped.clear();
+  const auto old = static_cast<std::ptrdiff_t>(conversation.again);
+  queue.tokens.erase(queue.tokens.begin(), queue.tokens.begin() + old);
+  queue.every.erase(queue.every.begin(), queue.every.begin() + old);
+  conversation.again = 0;
+  if (queue.empty()) {
+    conversation.dropped.swap(again);
+    return;
+  }
+  queue.tokens.insert(queue.tokens.begin(), again.begin(), again.end());
+  queue.every.insert(queue.every.begin(), again.size(), 0);
+  conversation.again = again.size();
+}
+
 Status Engine::rewind(ConversationId id, std::uint64_t length) {
   return base::within_memory([&]() -> Status {
-    KVASIR_ASSIGN(Conversation* const conversation, find(id));
-    const std::uint64_t all = conversation->tokens.size() + conversation->dropped.size();
+    KVASIR_ASSIGN(Conversation* const conversation, find_idle(id));
     const std::uint64_t held = conversation->tokens.size();
-    if (length > all) return no_such_length(all, length);
-    if (!conversation->dropped.empty() && length >= held) {
-      if (length < all) forget_rows_from(*conversation, length, length);
-      conversation->dropped.resize(length - held);
-      return {};
+    if (length > conversation->length()) return no_such_length(conversation->length(), length);
+    if (length == conversation->length()) return {};
+    if (length >= held) return rewind_within_again(*conversation, length);
+    const std::uint64_t cost = store_->rewind_cost(conversation->table, length);
+    const auto first = conversation->tokens.begin() + static_cast<std::ptrdiff_t>(length - cost);
+    std::vector<Token> again(first, first + static_cast<std::ptrdiff_t>(cost));
+    if (std::ranges::find(again, kEmbedded) != again.end()) {
+      return fail(Outcome::kUnsupported,
+                  "embedding vectors, which are not kept, would have to be computed again; what is computed "
+                  "from tokens since the last checkpoint can be rewound to",
+                  {.wanted = length, .limit = held});
     }
-    const EditOperation remove{Kind::kRemove, length, held - length, 0};
-    std::vector<Token> dropped;
-    dropped.swap(conversation->dropped);
-    Status removed = edit(id, {&remove, 1});
-    if (!removed) conversation->dropped.swap(dropped);
-    return removed;
+    conversation->queue.tokens.reserve(conversation->queue.size() + cost);
+    conversation->queue.every.reserve(conversation->queue.size() + cost);
+    stop_return(*conversation);
+    if (const auto rewound = store_->rewind(conversation->table, length); !rewound)
+      return fail(rewound.error());
+    // Nothing fails from here on.
+    forget_rows_from(*conversation, length, length);
+    take_back(*conversation, length - cost, again);
+    drop_gone_blocks();
+    return {};
   });
 }
 
@@ -438,9 +506,14 @@ Status Engine::fill(ConversationId id, std::span<const Token> tokens) {
     KVASIR_TRY(
         check_length(*conversation, conversation->tokens.size() + conversation->queue.size(), tokens.size()));
     if (tokens.empty()) return {};
-    const pages::Growth growth{conversation->table, tokens.size()};
+    const pages::Growth growth{conversation->table, tokens.size(), tokens.size()};
+    KVASIR_TRY(check_caught_up(*conversation));
     KVASIR_ASSIGN(pages::Ticket ticket, store_->begin({&growth, 1}));
     conversation->tokens.insert(conversation->tokens.end(), tokens.begin(), tokens.end());
+    for (std::size_t group = 0; group < store_->group_count(); ++group) {
+      for (const pages::StateWrite& write : ticket.states(0, group))
+        arena_.fill_state(states_[group], store_->group(group).frames(write.state), 0);
+    }
     ticket.commit({&growth.count, 1});
     conversation->last_logits.reset();
     return {};

@@ -53,6 +53,7 @@ Result<std::uint64_t> Engine::digest() const {
         digest.array(*kept.row);
       }
       for (std::size_t group = 0; group < store_->group_count() && conversation.borrowed == 0; ++group) {
+        digest.number(store_->floor(conversation.table, group));
         for (const pages::Run& run : store_->runs(conversation.table, group))
           KVASIR_TRY(append_run(group, run, digest.bytes()));
       }
@@ -63,7 +64,6 @@ Result<std::uint64_t> Engine::digest() const {
 
 // The logical positions and contents of a run's cells, wherever they lie.
 Status Engine::append_run(std::size_t group, const pages::Run& run, std::vector<std::byte>& out) const {
-  const std::vector<kv::LayerGeometry>& layers = model_->network().groups[group].layers;
   std::vector<std::byte> away;
   std::size_t cells_away = 0;
   if (pages::in_tier(run.page)) {
@@ -72,18 +72,21 @@ Status Engine::append_run(std::size_t group, const pages::Run& run, std::vector<
     away.resize(tiers_->size_of(store_->tier_runs().block(id)));
     KVASIR_TRY(tiers_->read(store_->tier_runs().block(id), away));
   }
+  const auto its_group = static_cast<std::uint32_t>(group);
   for (std::uint32_t cell = run.cell; cell < run.cell + run.count; ++cell) {
     const std::int64_t position =
         static_cast<std::int64_t>(store_->position(group, run.page, cell)) + run.shift;
     const auto* const bytes = reinterpret_cast<const std::byte*>(&position);
     out.insert(out.end(), bytes, bytes + sizeof(position));
     auto from = away.begin();
-    for (std::uint32_t layer = 0; layer < layers.size(); ++layer) {
+    for (std::uint32_t part = 0; part < part_count(group); ++part) {
+      const auto size = static_cast<std::ptrdiff_t>(part_bytes(group, part));
       if (cells_away == 0) {
-        arena_.append_cell(layers[layer], store_->frame(group, run.page, layer), cell, out);
+        const std::size_t before = out.size();
+        out.resize(before + static_cast<std::size_t>(size));
+        read_part({its_group, part, {run.page, cell}}, std::span(out).subspan(before));
         continue;
       }
-      const auto size = static_cast<std::ptrdiff_t>(arena_.cell_bytes(layers[layer]));
       out.insert(out.end(), from + cell * size, from + (cell + 1) * size);
       from += static_cast<std::ptrdiff_t>(cells_away) * size;
     }

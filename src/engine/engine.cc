@@ -27,38 +27,28 @@ Status check(const EngineOptions& options) {
   return {};
 }
 
-// Frames for `tokens` tokens in whole pages of every group.
-Result<std::uint32_t> frames_for(const model::Network& network, std::uint64_t tokens,
-                                 std::uint32_t page_cells) {
-  std::uint64_t layers = 0;
-  for (const model::CacheGroup& group : network.groups) layers += group.layers.size();
-  if (page_cells == 0) return 0;  // the page store refuses it with its own sentence
-  const auto frames = base::checked_mul(base::div_up<std::uint64_t>(tokens, page_cells), layers);
-  if (!frames || *frames > UINT32_MAX) {
-    return fail(Outcome::kInvalidArgument,
-                "a pool of " + std::to_string(tokens) + " tokens is larger than can be managed",
-                {.wanted = tokens, .setting = "--pool"});
-  }
-  return static_cast<std::uint32_t>(*frames);
-}
-
 // The arena touches all memory it takes: a system that is out of it ends the process instead of saying so.
-Status check_memory(std::span<const kv::LayerGeometry> layers, const EngineOptions& options,
-                    std::uint32_t frames) {
-  KVASIR_ASSIGN(const std::size_t frame_bytes,
-                kv::Arena::frame_bytes(layers, options.types, options.page_cells));
+Status check_memory(const PoolShape& shape, const EngineOptions& options) {
   const std::uint64_t available = options.memory ? *options.memory : base::available_memory();
-  const auto wanted = base::checked_mul<std::uint64_t>(frame_bytes, frames);
   const bool unknown = !options.memory && available == 0;
-  if (wanted && (unknown || *wanted <= available)) return {};
+  if (unknown || shape.bytes <= available) return {};
   return fail(Outcome::kOutOfMemory,
-              "a pool of " + std::to_string(options.pool) + " tokens takes " +
-                  (wanted ? std::to_string(*wanted) : std::string("too many")) + " bytes, " +
-                  std::to_string(available) + " are available; a smaller pool or cache type helps",
-              {.wanted = wanted.value_or(UINT64_MAX), .available = available, .setting = "--pool"});
+              "a pool of " + std::to_string(options.pool) + " tokens takes " + std::to_string(shape.bytes) +
+                  " bytes, " + std::to_string(available) +
+                  " are available; a smaller pool or cache type helps",
+              {.wanted = shape.bytes, .available = available, .setting = "--pool"});
 }
 
 }  // namespace
+
+PoolWishes wishes_of(const EngineOptions& options) {
+  return {.tokens = options.pool,
+          .context = options.context,
+          .states = options.states,
+          .page_cells = options.page_cells,
+          .pass_tokens = options.pass_tokens,
+          .types = options.types};
+}
 
 Engine::Engine(std::shared_ptr<const model::Model> model, parallel::ThreadPool& pool, EngineOptions options,
                const base::Clock& clock)
@@ -79,17 +69,12 @@ Result<std::unique_ptr<Engine>> Engine::create(std::shared_ptr<const model::Mode
     KVASIR_TRY(check(options));
     std::unique_ptr<Engine> engine(new Engine(std::move(model), pool, options, clock));
     const model::Network& network = engine->model_->network();
-    KVASIR_ASSIGN(const std::uint32_t frames, frames_for(network, options.pool, options.page_cells));
-    pages::StoreSpec spec{options.page_cells, frames, {}};
-    std::vector<kv::LayerGeometry> layers;
-    for (const model::CacheGroup& group : network.groups) {
-      spec.groups.push_back({static_cast<std::uint32_t>(group.layers.size())});
-      layers.insert(layers.end(), group.layers.begin(), group.layers.end());
-    }
-    spec.positions_can_move = network.positions_can_move;
-    KVASIR_TRY(check_memory(layers, options, frames));
-    KVASIR_ASSIGN(engine->store_, pages::PageStore::create(spec));
-    KVASIR_ASSIGN(engine->arena_, kv::Arena::create(layers, options.types, options.page_cells, frames));
+    KVASIR_ASSIGN(PoolShape shape, pool_shape(network, wishes_of(options)));
+    KVASIR_TRY(check_memory(shape, options));
+    KVASIR_ASSIGN(engine->store_, pages::PageStore::create(shape.spec));
+    KVASIR_ASSIGN(engine->arena_, kv::Arena::create(shape.geometry, options.types, options.page_cells,
+                                                    shape.spec.frames, shape.frame_bytes));
+    engine->states_ = std::move(shape.states);
     const model::PassLimits limits{options.pass_tokens, std::min(options.logit_rows, options.pass_tokens)};
     engine->options_.logit_rows = limits.logit_rows;
     KVASIR_ASSIGN(engine->workspace_, model::Workspace::create(*engine->model_, limits));
@@ -98,6 +83,9 @@ Result<std::unique_ptr<Engine>> Engine::create(std::shared_ptr<const model::Mode
     if (options.share_prefixes) KVASIR_TRY(engine->store_->make_index_room());
     engine->capacity_ = engine->store_->tokens_free();
     engine->out_of_memory_ = std::make_shared<const Error>(Outcome::kOutOfMemory, "out of memory");
+    engine->vectors_are_gone_ = std::make_shared<const Error>(
+        Outcome::kUnsupported,
+        "embedding vectors, which are not kept, would have to be computed again; accept all or none of them");
     KVASIR_TRY(engine->create_tiers());
     return engine;
   });
@@ -109,7 +97,7 @@ Status Engine::create_tiers() {
   if (sizes.memory_bytes == 0 && sizes.disk_bytes == 0) return {};
   std::uint64_t largest = 0;
   for (std::uint32_t group = 0; group < store_->group_count(); ++group)
-    largest = std::max(largest, run_bytes(group, options_.page_cells));
+    largest = std::max(largest, cell_bytes(group) * store_->group(group).page_cells());
   if (sizes.memory_bytes > 0 && sizes.memory_bytes < largest) {
     return fail(Outcome::kInvalidArgument,
                 "a page of cells has " + std::to_string(largest) + " bytes, the memory tier only " +

@@ -31,6 +31,7 @@
 #include "engine/conversation.h"
 #include "engine/cost_model.h"
 #include "engine/planner.h"
+#include "engine/pool_shape.h"
 #include "engine/row_pool.h"
 #include "kv/arena.h"
 #include "kvasir/report.h"
@@ -50,6 +51,7 @@ using kvasir::ConversationId;
 struct EngineOptions {
   std::uint64_t context = 4096;     // longest that one conversation may get
   std::uint64_t pool = 4096;        // that the cache holds
+  std::uint32_t states = 0;         // recurrent states that it holds beside them; 0: states_for() says
   std::uint32_t page_cells = 32;    // in a page
   std::uint32_t pass_tokens = 512;  // most in a pass
   std::uint32_t logit_rows = 64;    // most in a pass whose logits are wanted
@@ -59,6 +61,9 @@ struct EngineOptions {
   tiers::TierSizes tiers;               // no bytes of memory: no tiers
   base::FileSystem* files = &base::system_files();  // where the disk tier's file is made
 };
+
+// The pool that they ask for.
+[[nodiscard]] PoolWishes wishes_of(const EngineOptions& options);
 
 // What a call for a move of cells has done.
 enum class Moved : std::uint8_t {
@@ -218,9 +223,16 @@ class Engine {
   // a job where it divides.
   [[nodiscard]] Status edit(ConversationId id, std::span<const pages::EditOperation> operations);
 
-  // Short forms of edit(). Rewind keeps the first `length` tokens. Shift drops `count` tokens after the first
-  // `keep` and moves the positions of the rest left by as many.
+  // Keeps the first `length` tokens. Where a recurrent state or a window of that moment is gone, the nearest
+  // checkpoint before is restored: the conversation is then behind, and the tokens from there on are computed
+  // again before whatever is queued next. Until then only prompts, rewind(), fork(), cancel(), close() and
+  // saves are for it; the rest answers kWrongState. kNotFound, kBusy, kNoSpace, kOutOfMemory as
+  // pages::PageStore::rewind(); kInvalidArgument beyond what it holds; kUnsupported where a vector, which is
+  // not kept, would have to be computed again. On error nothing has changed.
   [[nodiscard]] Status rewind(ConversationId id, std::uint64_t length);
+
+  // A short form of edit(): drops `count` tokens after the first `keep` and moves the positions of the rest
+  // left by as many.
   [[nodiscard]] Status shift_left(ConversationId id, std::uint64_t keep, std::uint64_t count);
 
   // Tokens that would have to be computed again after a rewind to `length`. kNotFound; kInvalidArgument
@@ -228,12 +240,13 @@ class Engine {
   [[nodiscard]] Result<std::uint64_t> rewind_cost(ConversationId id, std::uint64_t length) const;
 
   // Lets two committed cells change places in the pool; no bit of any logits changes. kNotFound,
-  // kInvalidArgument, kOutOfMemory; kBusy while a step is open.
+  // kInvalidArgument, kOutOfMemory; kBusy while a step is open; kWrongState while it is behind; kUnsupported
+  // in a model that keeps no cells of tokens.
   [[nodiscard]] Status swap_cells(ConversationId id, std::uint64_t a, std::uint64_t b);
 
   // Moves cells so that conversations lie in fewer spans, until nothing is worth moving or about `budget`
   // cells have moved; answers how many. Conversations of an open step stay where they are. kOutOfMemory, with
-  // what has moved moved. Must not run beside a job.
+  // what has moved moved; kUnsupported in a model that keeps no cells of tokens. Must not run beside a job.
   [[nodiscard]] Result<std::uint64_t> compact(std::uint64_t budget);
 
   // Commits `tokens` whose cells hold no meaning, without computing: to measure at a depth, or to fill a
@@ -388,6 +401,9 @@ class Engine {
   [[nodiscard]] Status make_places(Conversation& conversation, std::uint64_t more);
   void withdraw(Conversation& conversation) noexcept;
   void forget_rows_from(Conversation& conversation, std::uint64_t ordinal, std::uint64_t length) noexcept;
+  [[nodiscard]] Status check_caught_up(const Conversation& conversation) const;
+  [[nodiscard]] Status rewind_within_again(Conversation& conversation, std::uint64_t length);
+  void take_back(Conversation& conversation, std::uint64_t kept, std::vector<Token>& again) noexcept;
   void asks(Conversation& conversation) noexcept;
 
   // Tiers (moves.cc, dropping.cc).
@@ -402,8 +418,6 @@ class Engine {
   [[nodiscard]] Status begin_return(Conversation& conversation, std::uint64_t need);
   [[nodiscard]] Result<Moved> return_some();
   [[nodiscard]] bool ask_ahead(Returning& returning);
-  [[nodiscard]] Status export_cells(std::uint32_t group, std::uint32_t layer, pages::CellAt from,
-                                    std::uint32_t count, std::span<std::byte> out) const;
   void import_job(const pages::FetchCells& job, std::span<const std::byte> bytes) noexcept;
   void finish_return() noexcept;
   void stop_return(const Conversation& conversation) noexcept;
@@ -417,7 +431,6 @@ class Engine {
   [[nodiscard]] std::vector<std::size_t> waiting_in_order() const;
   [[nodiscard]] bool pause_for(const Conversation& target);
   void drop_gone_blocks() noexcept;
-  [[nodiscard]] std::uint64_t run_bytes(std::uint32_t group, std::uint32_t cells) const noexcept;
   void wake(Conversation& conversation);
   void settle_again(Conversation& conversation);
   [[nodiscard]] Status check_away(const Conversation& conversation) const;
@@ -445,9 +458,12 @@ class Engine {
   [[nodiscard]] std::uint64_t gather_demands(OpenStep& step) const;
   void plan_passes(OpenStep& step, const PassBounds& bounds, bool whole_queue) const;
   [[nodiscard]] Result<bool> prepare_step(OpenStep& step, const StepOptions& options);
-  [[nodiscard]] Status reserve_step(OpenStep& step);
-  void prepare_deliveries(OpenStep& step);
+  [[nodiscard]] pages::Growth growth_of(const Conversation& conversation, std::uint64_t tokens,
+                                        bool in_part) const;
+  [[nodiscard]] Status reserve_step(OpenStep& step, bool in_part);
+  void prepare_deliveries(OpenStep& step, bool in_part);
   void place_piece(const OpenStep& step, std::size_t at, model::Pass& pass) const;
+  void place_states(const OpenStep& step, std::size_t at, std::size_t group, model::PassStates& states) const;
   void build_pass(const OpenStep& step, model::Pass& pass) const;
   void describe_passes(StepReport& report) const;
   void move_until_room();
@@ -455,6 +471,7 @@ class Engine {
   [[nodiscard]] Status run_jobs(const StepOptions& options, StepReport& report);
   void prepare_draws() noexcept;
   [[nodiscard]] std::uint64_t room_of(const Conversation& conversation) const noexcept;
+  [[nodiscard]] std::uint64_t committable(std::size_t index, std::uint64_t accepted) const noexcept;
   void accept_some(const StepOptions& options) noexcept;
   void commit_line(std::size_t index) noexcept;
   void go_on_with(Conversation& conversation, const Draw& draw) noexcept;
@@ -462,11 +479,24 @@ class Engine {
   void leave_step(std::size_t index) noexcept;
   void put_step_away() noexcept;
 
-  // Bytes (cell_jobs.cc).
+  // Bytes (cell_jobs.cc, cell_parts.cc).
   template <class Job>
   void for_layers(std::uint32_t group, const Job& job);
-  [[nodiscard]] std::uint64_t cell_bytes(std::size_t group) const noexcept;  // of one cell in all layers
   [[nodiscard]] kv::FrameCell place(std::uint32_t group, pages::CellAt at, std::uint32_t layer) const;
+  // A cell has parts: what each layer keeps of it, or the entries of a state.
+  struct CellPart {
+    std::uint32_t group = 0;
+    std::uint32_t part = 0;
+    pages::CellAt at;           // cells side by side
+    std::uint32_t count = 1;    // of a state 1
+    std::uint64_t skipped = 0;  // bytes before those that are meant; 0 but of a state
+  };
+  [[nodiscard]] std::uint32_t part_count(std::size_t group) const noexcept;
+  [[nodiscard]] std::uint64_t part_bytes(std::size_t group, std::uint32_t part) const noexcept;
+  [[nodiscard]] std::uint64_t cell_bytes(std::size_t group) const noexcept;  // of all its parts
+  void read_part(const CellPart& part, std::span<std::byte> out) const noexcept;
+  void write_part(const CellPart& part, std::span<const std::byte> in) noexcept;
+  [[nodiscard]] Status export_part(const CellPart& part, std::span<std::byte> out) const;
   [[nodiscard]] Status append_run(std::size_t group, const pages::Run& run,
                                   std::vector<std::byte>& out) const;
   void copy(std::uint32_t group, std::span<const pages::CopyCells> jobs);
@@ -479,10 +509,12 @@ class Engine {
   std::unique_ptr<tiers::Tiers> tiers_;  // nothing where there are none
   std::unique_ptr<pages::PageStore> store_;
   kv::Arena arena_;
+  std::vector<kv::StateLayout> states_;  // [group]: of recurrent ones
   model::Workspace workspace_;
   std::unique_ptr<model::Forward> forward_;
   RowPool rows_;
   std::shared_ptr<const Error> out_of_memory_;  // for whoever has no memory to say more
+  std::shared_ptr<const Error> vectors_are_gone_;
   CostModel cost_;
   std::uint64_t capacity_ = 0;
   std::vector<Conversation> conversations_;

@@ -27,12 +27,21 @@ Status queue_tokens(const SavedConversation& saved, Conversation& conversation) 
   return {};
 }
 
-void bring_tokens(const SavedConversation& saved, const Saved& all, Conversation& conversation) {
+void bring_tokens(const SavedConversation& saved, const Saved& all, std::uint64_t behind,
+                  Conversation& conversation) {
   conversation.tokens.reserve(saved.tokens.size() + saved.queue.size());
   conversation.tokens.assign(saved.tokens.begin(), saved.tokens.end());
   const auto vector = std::ranges::find(saved.tokens, kEmbedded);
   if (vector != saved.tokens.end())
     conversation.first_embedded = static_cast<std::uint64_t>(vector - saved.tokens.begin());
+  // What it is behind by is queued first. It is wanted only with what is queued behind it.
+  conversation.again = behind;
+  conversation.accepted += behind;
+  if (behind > 0 && behind == saved.queue.size()) {
+    conversation.dropped.swap(conversation.queue.tokens);
+    conversation.queue.clear();
+    conversation.again = 0;
+  }
   if (saved.last_row) conversation.last_logits = all.rows[*saved.last_row];
   for (const SavedConversation::Kept& kept : saved.kept)
     conversation.kept.push_back({kept.ordinal, all.rows[kept.row]});
@@ -42,7 +51,7 @@ void bring_tokens(const SavedConversation& saved, const Saved& all, Conversation
 
 Result<std::unique_ptr<LoadJob>> LoadJob::begin(Engine& engine, const Saved& saved, bool recompute) {
   return base::within_memory([&]() -> Result<std::unique_ptr<LoadJob>> {
-    std::unique_ptr<LoadJob> job(new LoadJob(engine, saved.origin));
+    std::unique_ptr<LoadJob> job(new LoadJob(engine));
     KVASIR_TRY(job->take_slots(saved, recompute));
     if (recompute) return job;
     std::vector<pages::TableId> tables;
@@ -51,11 +60,13 @@ Result<std::unique_ptr<LoadJob>> LoadJob::begin(Engine& engine, const Saved& sav
     for (pages::ConversationLayout& one : layout.conversations) one.clean = 0;
     KVASIR_ASSIGN(pages::RestoreTicket ticket, engine.store_->begin_restore(layout, tables));
     job->ticket_.emplace(std::move(ticket));
-    for (std::size_t group = 0; group < layout.cells.size(); ++group) {
-      KVASIR_ASSIGN(const std::uint64_t cells, pages::cells_in(layout.cells[group]));
-      job->cells_.push_back(cells);
-      job->total_ += cells * engine.cell_bytes(group);
+    std::vector<std::uint64_t> cells;
+    for (const std::vector<pages::CellStretch>& stretches : layout.cells) {
+      KVASIR_ASSIGN(const std::uint64_t of_group, pages::cells_in(stretches));
+      cells.push_back(of_group);
     }
+    KVASIR_ASSIGN(job->sections_, CellSections::of(saved.origin, std::move(cells)));
+    job->total_ = job->sections_.bytes_total();
     return job;
   });
 }
@@ -79,7 +90,7 @@ Status LoadJob::take_slots(const Saved& saved, bool recompute) {
     if (recompute) {
       KVASIR_TRY(queue_tokens(one, conversation));
     } else {
-      bring_tokens(one, saved, conversation);
+      bring_tokens(one, saved, saved.layout.conversations[coming_.size()].behind, conversation);
     }
     KVASIR_ASSIGN(conversation.table, engine_->store_->open());
     // Within what was reserved.
@@ -106,67 +117,56 @@ LoadJob::~LoadJob() {
 }
 
 Status LoadJob::open_section(std::span<const std::byte> content) {
-  while (group_ < cells_.size() && first_ == cells_[group_]) {
-    ++group_;
-    first_ = 0;
-  }
-  base::ByteReader in(content);
-  KVASIR_ASSIGN(const auto group, in.number<std::uint32_t>());
-  KVASIR_ASSIGN(const auto count, in.number<std::uint32_t>());
-  KVASIR_ASSIGN(const auto first, in.number<std::uint64_t>());
-  const bool expected = group_ < cells_.size() && group == group_ && first == first_ && count > 0 &&
-                        count <= cells_[group_] - first_ && in.left() == count * engine_->cell_bytes(group_);
-  if (!expected) {
-    return fail(Outcome::kCorrupt, "cells " + std::to_string(first) + " and " + std::to_string(count) +
-                                       " more of group " + std::to_string(group) +
-                                       " are not what comes next");
-  }
-  count_ = count;
-  layer_ = 0;
+  KVASIR_ASSIGN(section_, sections_.read(content));
+  part_ = section_.first_part;
   cell_ = 0;
-  content_ = content.subspan(content.size() - in.left());
+  skipped_ = 0;
+  content_ = content.subspan(CellSections::kHeadBytes);
   return {};
 }
 
-bool LoadJob::fill() noexcept {
-  const kv::LayerGeometry& layer = groups_[group_].layers[layer_];
-  const std::uint64_t bytes = engine_->arena_.cell_bytes(layer);
-  const std::uint64_t most =
-      std::max<std::uint64_t>(1, SaveJob::kSliceBytes / std::max<std::uint64_t>(1, bytes));
-  const std::uint64_t begin = first_ + cell_;
-  const std::uint64_t end = first_ + std::min(count_, cell_ + most);
+// Takes the next bytes of the section for so many cells of the part at hand, from `cell_` on.
+void LoadJob::fill_cells(std::uint64_t count, std::uint64_t bytes) noexcept {
+  const std::uint64_t begin = section_.first + cell_;
+  const std::uint64_t end = begin + count;
   // NOLINTNEXTLINE(bugprone-unchecked-optional-access): without a ticket open_section() takes no cells
-  const std::span<const pages::Run> places = ticket_->places(group_);
+  const std::span<const pages::Run> places = ticket_->places(section_.group);
   auto place = std::ranges::lower_bound(places, begin, std::less_equal(), &pages::Run::end);
   for (; place != places.end() && place->ordinal < end; ++place) {
     const std::uint64_t from = std::max(begin, place->ordinal);
     const auto some = static_cast<std::uint32_t>(std::min(end, place->end()) - from);
-    const pages::CellAt to{place->page, place->cell + static_cast<std::uint32_t>(from - place->ordinal)};
-    engine_->arena_.import_cells(layer, engine_->place(static_cast<std::uint32_t>(group_), to, layer_), some,
-                                 content_.subspan((from - begin) * bytes, some * bytes));
-    engine_->bytes_moved_ += some * bytes;
+    engine_->write_part({.group = section_.group,
+                         .part = part_,
+                         .at = {place->page, place->cell + static_cast<std::uint32_t>(from - place->ordinal)},
+                         .count = some,
+                         .skipped = skipped_},
+                        content_.subspan((from - begin) * (bytes / count), some * (bytes / count)));
   }
-  content_ = content_.subspan((end - begin) * bytes);
-  done_ += (end - begin) * bytes;
-  cell_ = end - first_;
-  if (cell_ < count_) return true;
-  cell_ = 0;
-  if (++layer_ < groups_[group_].layers.size()) return true;
-  first_ += count_;
-  count_ = 0;
-  return false;
+  content_ = content_.subspan(bytes);
+  engine_->bytes_moved_ += bytes;
+  done_ += bytes;
 }
 
-Status LoadJob::check_complete() const {
-  for (std::size_t group = group_; group < cells_.size(); ++group) {
-    const std::uint64_t come = group == group_ ? first_ : 0;
-    if (come == cells_[group]) continue;
-    return fail(
-        Outcome::kCorrupt,
-        "the archive brings " + std::to_string(come) + " of " + std::to_string(cells_[group]) + " cells",
-        {.wanted = cells_[group], .available = come});
+bool LoadJob::fill() noexcept {
+  const std::uint64_t bytes = sections_.part_bytes(section_.group, part_);
+  if (sections_.state(section_.group)) {
+    const std::uint64_t some = std::min(bytes - skipped_, SaveJob::kSliceBytes);
+    fill_cells(1, some);
+    skipped_ += some;
+    if (skipped_ < bytes) return true;
+  } else {
+    const std::uint64_t most =
+        std::max<std::uint64_t>(1, SaveJob::kSliceBytes / std::max<std::uint64_t>(1, bytes));
+    const std::uint64_t count = std::min(section_.count - cell_, most);
+    fill_cells(count, count * bytes);
+    cell_ += count;
+    if (cell_ < section_.count) return true;
   }
-  return {};
+  cell_ = 0;
+  skipped_ = 0;
+  if (++part_ < section_.first_part + section_.parts) return true;
+  sections_.pass(section_);
+  return false;
 }
 
 void LoadJob::install() noexcept {

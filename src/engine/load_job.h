@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/cell_sections.h"
 #include "engine/engine.h"
 #include "engine/saved.h"
 #include "kvasir/result.h"
@@ -36,7 +37,7 @@ class LoadJob {
   [[nodiscard]] bool fill() noexcept;
 
   // Whether every cell has come: kCorrupt where not.
-  [[nodiscard]] Status check_complete() const;
+  [[nodiscard]] Status check_complete() const { return sections_.check_complete(); }
 
   // The conversations are there. Cannot fail. Answers their ids, in order.
   std::span<const ConversationId> commit() noexcept;
@@ -49,7 +50,8 @@ class LoadJob {
   [[nodiscard]] std::uint64_t bytes_total() const noexcept { return total_; }
 
  private:
-  LoadJob(Engine& engine, const Origin& origin) : engine_(&engine), groups_(origin.groups) {}
+  explicit LoadJob(Engine& engine) : engine_(&engine) {}
+  void fill_cells(std::uint64_t count, std::uint64_t bytes) noexcept;
   [[nodiscard]] Status take_slots(const Saved& saved, bool recompute);
   void install() noexcept;
 
@@ -60,21 +62,19 @@ class LoadJob {
   };
 
   Engine* engine_;
-  std::vector<SavedGroup> groups_;
-  std::vector<std::uint64_t> cells_;  // [group]: that the sections bring
   std::vector<Coming> coming_;
   std::vector<ConversationId> ids_;
   std::optional<pages::RestoreTicket> ticket_;
   bool committed_ = false;
   std::uint64_t done_ = 0;
   std::uint64_t total_ = 0;
-  // The section at hand, as in SaveJob, and the one that is to come.
+  CellSections sections_;
+  // The section at hand, as in SaveJob; what is left of its content.
+  CellSection section_;
   std::span<const std::byte> content_;
-  std::size_t group_ = 0;
-  std::uint64_t first_ = 0;
-  std::uint64_t count_ = 0;
-  std::uint32_t layer_ = 0;
+  std::uint32_t part_ = 0;
   std::uint64_t cell_ = 0;
+  std::uint64_t skipped_ = 0;
 };
 
 }  // namespace kvasir::engine

@@ -21,13 +21,6 @@ constexpr std::size_t kAskedAhead = 6;
 
 }  // namespace
 
-std::uint64_t Engine::run_bytes(std::uint32_t group, std::uint32_t cells) const noexcept {
-  std::uint64_t bytes = 0;
-  for (const kv::LayerGeometry& layer : model_->network().groups[group].layers)
-    bytes += arena_.cell_bytes(layer) * cells;
-  return bytes;
-}
-
 Residence Engine::residence(const Conversation& conversation) const noexcept {
   if (returning_ && peek(returning_->id) == &conversation) return Residence::kReturning;
   if (store_->cells_in_tiers(conversation.table) > 0) return Residence::kTier;
@@ -65,15 +58,15 @@ std::vector<std::uint8_t> Engine::idle_tables(const Conversation* more) const {
 
 // Takes a run out of the pool: its bytes are safe before anybody is told.
 Result<Moved> Engine::spill_run(const pages::CellRun& run, std::span<const std::uint8_t> idle) {
-  const std::uint64_t bytes = run_bytes(run.group, run.count);
+  const std::uint64_t bytes = cell_bytes(run.group) * run.count;
   KVASIR_ASSIGN(const bool room, tiers_->has_room(bytes));
   if (!room) return Moved::kWaits;
   const auto fill = [&](std::span<std::byte> out) {
-    for_layers(run.group, [&](const kv::LayerGeometry& geometry, std::uint32_t layer) {
-      const std::size_t some = arena_.cell_bytes(geometry) * run.count;
-      arena_.export_cells(geometry, place(run.group, run.at, layer), run.count, out.first(some));
+    for (std::uint32_t part = 0; part < part_count(run.group); ++part) {
+      const std::uint64_t some = part_bytes(run.group, part) * run.count;
+      read_part({run.group, part, run.at, run.count}, out.first(some));
       out = out.subspan(some);
-    });
+    }
   };
   KVASIR_ASSIGN(const tiers::Block block, tiers_->put(bytes, fill));
   if (const auto spilled = store_->spill(run, block, idle); !spilled) {
@@ -88,7 +81,9 @@ Result<Moved> Engine::spill_run(const pages::CellRun& run, std::span<const std::
 
 // Neither in a step, nor with anything to do.
 Status Engine::check_away(const Conversation& conversation) const {
-  if (conversation.queue.empty() && conversation.drawer == nullptr) return {};
+  if (conversation.queue.empty() && conversation.drawer == nullptr) {
+    return store_->behind(conversation.table) > 0 ? check_caught_up(conversation) : Status();
+  }
   return fail(Outcome::kWrongState,
               conversation.drawer != nullptr
                   ? "the conversation generates; read it to its end, or cancel it"
@@ -152,35 +147,16 @@ bool Engine::ask_ahead(Returning& returning) {
 
 void Engine::import_job(const pages::FetchCells& job, std::span<const std::byte> bytes) noexcept {
   const std::uint32_t cells = store_->tier_runs().cells(job.run);
-  std::size_t before = 0;
-  for_layers(job.group, [&](const kv::LayerGeometry& geometry, std::uint32_t layer) {
-    const std::size_t cell = arena_.cell_bytes(geometry);
-    arena_.import_cells(geometry, place(job.group, job.to, layer), job.count,
-                        bytes.subspan(before + job.first * cell, job.count * cell));
+  std::uint64_t before = 0;
+  for (std::uint32_t part = 0; part < part_count(job.group); ++part) {
+    const std::uint64_t cell = part_bytes(job.group, part);
+    write_part({job.group, part, job.to, job.count},
+               bytes.subspan(before + job.first * cell, job.count * cell));
     before += cells * cell;
-  });
-  const std::uint64_t moved = run_bytes(job.group, job.count);
+  }
+  const std::uint64_t moved = cell_bytes(job.group) * job.count;
   moves_.bytes_returned += moved;
   bytes_moved_ += moved;
-}
-
-// Cells of one layer, wherever they lie.
-Status Engine::export_cells(std::uint32_t group, std::uint32_t layer, pages::CellAt from, std::uint32_t count,
-                            std::span<std::byte> out) const {
-  const std::vector<kv::LayerGeometry>& layers = model_->network().groups[group].layers;
-  if (!pages::in_tier(from.page)) {
-    arena_.export_cells(layers[layer], place(group, from, layer), count, out);
-    return {};
-  }
-  const pages::TierRunId run = pages::tier_run(from.page);
-  std::vector<std::byte> block(tiers_->size_of(store_->tier_runs().block(run)));
-  KVASIR_TRY(tiers_->read(store_->tier_runs().block(run), block));
-  std::size_t before = 0;
-  for (std::uint32_t i = 0; i < layer; ++i)
-    before += arena_.cell_bytes(layers[i]) * store_->tier_runs().cells(run);
-  const std::size_t cell = arena_.cell_bytes(layers[layer]);
-  std::ranges::copy(std::span(block).subspan(before + from.cell * cell, count * cell), out.begin());
-  return {};
 }
 
 // One job of the return that is open, or its end.

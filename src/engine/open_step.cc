@@ -10,10 +10,18 @@
 namespace kvasir::engine {
 namespace {
 
-// Appends the runs of `from` that lie below ordinal `end`, the last one cut there.
-void append_runs_below(std::span<const pages::Run> from, std::uint64_t end, std::vector<pages::Run>& into) {
+// Appends what the runs of `from` have of the ordinals [begin, end).
+void append_runs_within(std::span<const pages::Run> from, std::uint64_t begin, std::uint64_t end,
+                        std::vector<pages::Run>& into) {
   for (pages::Run run : from) {
     if (run.ordinal >= end) return;
+    if (run.end() <= begin) continue;
+    if (run.ordinal < begin) {
+      const auto skipped = static_cast<std::uint32_t>(begin - run.ordinal);
+      run.cell += skipped;
+      run.count -= skipped;
+      run.ordinal = begin;
+    }
     run.count = static_cast<std::uint32_t>(std::min<std::uint64_t>(run.count, end - run.ordinal));
     into.push_back(run);
   }
@@ -79,14 +87,20 @@ void Engine::plan_passes(OpenStep& step, const PassBounds& bounds, bool whole_qu
   } while (whole_queue);
 }
 
-Status Engine::reserve_step(OpenStep& step) {
+// A token that is drawn or comes by itself ends no prompt: a checkpoint at each would soon be all there are.
+pages::Growth Engine::growth_of(const Conversation& conversation, std::uint64_t tokens, bool in_part) const {
+  const std::uint64_t left = conversation.queue.size() - conversation.borrowed;
+  return {conversation.table, tokens, in_part ? 0 : tokens, left > 1 ? left : 0};
+}
+
+Status Engine::reserve_step(OpenStep& step, bool in_part) {
   step.growths.clear();
   step.line_of.resize(step.who.size());
   for (std::size_t i = 0; i < step.who.size(); ++i) {
     if (step.totals[i] == 0) continue;
     const std::size_t index = step.who[i];
     step.line_of[i] = step.growths.size();
-    step.growths.push_back({conversations_[index].table, step.totals[i]});
+    step.growths.push_back(growth_of(conversations_[index], step.totals[i], in_part));
     OpenStep::Line& line = step.add_line();
     line.index = index;
     line.borrowed = conversations_[index].borrowed;
@@ -138,12 +152,12 @@ Result<bool> Engine::prepare_step(OpenStep& step, const StepOptions& options) {
     if (const Error* const shortage = first_shortage()) return fail(*shortage);
     return false;
   }
-  KVASIR_TRY(reserve_step(step));
-  prepare_deliveries(step);
+  KVASIR_TRY(reserve_step(step, static_cast<bool>(options.accept)));
+  prepare_deliveries(step, static_cast<bool>(options.accept));
   return true;
 }
 
-void Engine::prepare_deliveries(OpenStep& step) {
+void Engine::prepare_deliveries(OpenStep& step, bool in_part) {
   const std::size_t width = model_->sizes().embedding;
   for (OpenStep::Line& line : step.lines) {
     Conversation& conversation = conversations_[line.index];
@@ -161,6 +175,7 @@ void Engine::prepare_deliveries(OpenStep& step) {
     }
     make_room(conversation.tokens, conversation.tokens.size() + taken);
     make_room(conversation.kept, conversation.kept.size() + line.kept.size());
+    if (in_part) conversation.dropped.reserve(line.tokens);
     // For what is drawn at the end.
     make_room(conversation.queue.tokens, conversation.queue.size() + 1);
     make_room(conversation.queue.every, conversation.queue.size() + 1);
@@ -196,6 +211,8 @@ Result<bool> Engine::start_pass() {
       if (step.pass == step.passes()) prepare_draws();
       return false;
     }
+    for (const OpenStep::Piece& piece : step.at_work)
+      step.reservation().open_pass(piece.line, piece.first + piece.count);
     model::Pass pass = forward_->take_pass();
     build_pass(step, pass);
     KVASIR_TRY(forward_->start(std::move(pass)));
@@ -205,7 +222,8 @@ Result<bool> Engine::start_pass() {
   });
 }
 
-// The spans that a piece's rows may see, and the cells of the rows themselves.
+// The spans that a piece's rows may see, and the cells of the rows themselves; of a recurrent group the
+// states.
 void Engine::place_piece(const OpenStep& step, std::size_t at, model::Pass& pass) const {
   const OpenStep::Piece& piece = step.at_work[at];
   model::PassSequence& sequence = pass.sequences[at];
@@ -213,18 +231,48 @@ void Engine::place_piece(const OpenStep& step, std::size_t at, model::Pass& pass
   const std::uint64_t begin = store_->length(table) + piece.first;
   const std::size_t groups = store_->group_count();
   sequence.runs.resize(groups);
+  sequence.floors.resize(groups);
+  sequence.states.resize(groups);
   for (std::size_t group = 0; group < groups; ++group) {
     std::vector<pages::Run>& runs = sequence.runs[group];
     runs.clear();
+    sequence.floors[group] = store_->floor(table, group);
+    const pages::GroupKind kind = store_->spec().groups[group].kind;
+    if (kind == pages::GroupKind::kRecurrent) {
+      place_states(step, at, group, sequence.states[group]);
+      continue;
+    }
+    // What is left out no row sees, and it may be written over.
+    const std::uint64_t from =
+        kind == pages::GroupKind::kWindow ? store_->first_visible(table, group, begin) : 0;
     runs.reserve(store_->places(table, group) + 1);  // a span may be cut in two
-    append_runs_below(store_->runs(table, group), begin + piece.count, runs);
-    append_runs_below(step.reservation().new_runs(piece.line, group), begin + piece.count, runs);
+    append_runs_within(store_->runs(table, group), from, begin + piece.count, runs);
+    append_runs_within(step.reservation().new_runs(piece.line, group), from, begin + piece.count, runs);
     for (const pages::Run& run : runs) {
       for (std::uint32_t i = 0; i < run.count; ++i) {
         if (run.ordinal + i >= begin) pass.places[group].push_back({run.page, run.cell + i});
       }
     }
   }
+}
+
+// The state before a piece, which is in the line's last one from its second pass on, and where the scan
+// leaves those of the ordinals in it.
+void Engine::place_states(const OpenStep& step, std::size_t at, std::size_t group,
+                          model::PassStates& states) const {
+  const OpenStep::Piece& piece = step.at_work[at];
+  const pages::TableId table = conversations_[step.lines[piece.line].index].table;
+  const std::uint64_t begin = store_->length(table) + piece.first;
+  const std::uint64_t end = begin + piece.count;
+  const std::span<const pages::StateWrite> reserved = step.reservation().states(piece.line, group);
+  const pages::PageId last = reserved.back().state;
+  states.from = piece.first > 0 ? std::optional(last) : store_->state(table, group);
+  states.writes.clear();
+  states.writes.reserve(reserved.size());
+  for (const pages::StateWrite& write : reserved.first(reserved.size() - 1)) {
+    if (write.ordinal > begin && write.ordinal <= end) states.writes.push_back(write);
+  }
+  states.writes.push_back({end, last});
 }
 
 // Fills `pass`, which may be an old one: its memory is used again.

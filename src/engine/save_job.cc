@@ -85,65 +85,70 @@ Result<std::unique_ptr<SaveJob>> SaveJob::begin(Engine& engine, std::span<const 
     saved.layout = snapshot->layout();
     std::unique_ptr<SaveJob> job(new SaveJob(engine, std::move(snapshot)));
     job->saved_ = std::move(saved);
+    std::vector<std::uint64_t> cells;
     for (std::size_t group = 0; group < job->saved_.origin.groups.size(); ++group)
-      job->total_ += job->snapshot_->cells(group).cells() * engine.cell_bytes(group);
+      cells.push_back(job->snapshot_->cells(group).cells());
+    KVASIR_ASSIGN(job->sections_, CellSections::of(job->saved_.origin, std::move(cells)));
+    job->total_ = job->sections_.bytes_total();
     return job;
   });
 }
 
-// As many cells as make about kSectionBytes. Bytes of the section before are written over, not cleared.
+// Bytes of the section before are written over, not cleared.
 void SaveJob::begin_section() {
-  const std::uint64_t bytes = std::max<std::uint64_t>(1, engine_->cell_bytes(group_));
-  const std::uint64_t left = snapshot_->cells(group_).cells() - first_;
-  count_ = std::min<std::uint64_t>(left, std::max<std::uint64_t>(1, kSectionBytes / bytes));
+  section_ = sections_.next(kSectionBytes);
   std::vector<std::byte> head;
-  base::ByteWriter out(head);
-  out.number(static_cast<std::uint32_t>(group_));
-  out.number(static_cast<std::uint32_t>(count_));
-  out.number(first_);
-  content_.resize(head.size() + count_ * bytes);
+  CellSections::append_head(section_, sections_.state(section_.group), head);
+  content_.resize(head.size() + section_.bytes);
   std::ranges::copy(head, content_.begin());
   at_ = head.size();
-  layer_ = 0;
+  part_ = section_.first_part;
   cell_ = 0;
+  skipped_ = 0;
+  open_ = true;
 }
 
-Status SaveJob::copy_slice() {
-  const kv::LayerGeometry& layer = saved_.origin.groups[group_].layers[layer_];
-  const std::uint64_t bytes = engine_->arena_.cell_bytes(layer);
+// A few cells of the part at hand, or some of a state's numbers. Whether the part goes on.
+Result<bool> SaveJob::copy_slice() {
+  const std::uint64_t bytes = sections_.part_bytes(section_.group, part_);
   const std::uint64_t most = std::max<std::uint64_t>(1, kSliceBytes / std::max<std::uint64_t>(1, bytes));
-  const std::uint64_t end = std::min(count_, cell_ + most);
+  const bool state = sections_.state(section_.group);
+  const std::uint64_t end = std::min(section_.count, cell_ + most);
   while (cell_ < end) {
-    const pages::Run& run = snapshot_->cells(group_).at(first_ + cell_);
-    const std::uint64_t skipped = first_ + cell_ - run.ordinal;
-    const auto some = static_cast<std::uint32_t>(std::min(run.count - skipped, end - cell_));
-    const pages::CellAt from{run.page, run.cell + static_cast<std::uint32_t>(skipped)};
-    KVASIR_TRY(engine_->export_cells(static_cast<std::uint32_t>(group_), layer_, from, some,
-                                     std::span(content_).subspan(at_, some * bytes)));
-    at_ += some * bytes;
-    done_ += some * bytes;
-    engine_->bytes_moved_ += some * bytes;
+    const std::uint64_t number = section_.first + cell_;
+    const pages::Run& run = snapshot_->cells(section_.group).at(number);
+    const std::uint64_t behind = number - run.ordinal;
+    const auto some = static_cast<std::uint32_t>(std::min(run.count - behind, end - cell_));
+    const std::uint64_t copied = state ? std::min(bytes - skipped_, kSliceBytes) : some * bytes;
+    KVASIR_TRY(engine_->export_part({.group = section_.group,
+                                     .part = part_,
+                                     .at = {run.page, run.cell + static_cast<std::uint32_t>(behind)},
+                                     .count = some,
+                                     .skipped = skipped_},
+                                    std::span(content_).subspan(at_, copied)));
+    at_ += copied;
+    done_ += copied;
+    engine_->bytes_moved_ += copied;
+    skipped_ += state ? copied : 0;
+    if (state && skipped_ < bytes) return true;
     cell_ += some;
   }
-  return {};
+  return cell_ < section_.count;
 }
 
 Result<SaveJob::State> SaveJob::advance() {
   return base::within_memory([&]() -> Result<State> {
-    if (count_ == 0) {
-      while (group_ < saved_.origin.groups.size() && first_ == snapshot_->cells(group_).cells()) {
-        ++group_;
-        first_ = 0;
-      }
-      if (group_ == saved_.origin.groups.size()) return State::kEnd;
+    if (!open_) {
+      if (sections_.done()) return State::kEnd;
       begin_section();
     }
-    KVASIR_TRY(copy_slice());
-    if (cell_ < count_) return State::kGoesOn;
+    KVASIR_ASSIGN(const bool goes_on, copy_slice());
+    if (goes_on) return State::kGoesOn;
     cell_ = 0;
-    if (++layer_ < saved_.origin.groups[group_].layers.size()) return State::kGoesOn;
-    first_ += count_;
-    count_ = 0;
+    skipped_ = 0;
+    if (++part_ < section_.first_part + section_.parts) return State::kGoesOn;
+    sections_.pass(section_);
+    open_ = false;
     return State::kSection;
   });
 }

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/cell_sections.h"
 #include "engine/engine.h"
 #include "engine/saved.h"
 #include "kvasir/result.h"
@@ -44,7 +45,7 @@ class SaveJob {
   SaveJob(Engine& engine, std::unique_ptr<pages::Snapshot> snapshot) noexcept
       : engine_(&engine), snapshot_(std::move(snapshot)) {}
   void begin_section();
-  [[nodiscard]] Status copy_slice();
+  [[nodiscard]] Result<bool> copy_slice();
 
   Engine* engine_;
   std::unique_ptr<pages::Snapshot> snapshot_;
@@ -52,13 +53,14 @@ class SaveJob {
   std::vector<std::byte> content_;
   std::uint64_t done_ = 0;
   std::uint64_t total_ = 0;
-  // The section: cells [first_, first_ + count_) of a group, of which those before cell_ of layer_ are
-  // copied.
-  std::size_t group_ = 0;
-  std::uint64_t first_ = 0;
-  std::uint64_t count_ = 0;
-  std::uint32_t layer_ = 0;
+  CellSections sections_;
+  // The section at hand, of which those cells before cell_ of part_ are copied; of a state, whose one cell it
+  // is, the first bytes.
+  CellSection section_;
+  bool open_ = false;
+  std::uint32_t part_ = 0;
   std::uint64_t cell_ = 0;
+  std::uint64_t skipped_ = 0;
   std::uint64_t at_ = 0;  // in content_
 };
 

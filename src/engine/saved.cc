@@ -21,6 +21,17 @@ std::unexpected<Error> wrong(const std::string& what) {
   return fail(Outcome::kCorrupt, what);
 }
 
+Result<SavedGroup> parse_states(ByteReader& in, std::uint64_t count, SavedGroup group) {
+  group.states.resize(count);
+  for (kv::StateGeometry& state : group.states) {
+    KVASIR_ASSIGN(state.pieces, in.number<std::uint32_t>());
+    KVASIR_ASSIGN(state.floats, in.number<std::uint32_t>());
+    if (state.all_floats() > kv::kStateEntryBytesMax / sizeof(float))
+      return wrong("a state of " + std::to_string(state.all_floats()) + " numbers in one layer");
+  }
+  return group;
+}
+
 Result<SavedGroup> parse_group(ByteReader& in) {
   SavedGroup group;
   KVASIR_ASSIGN(const auto kind, in.number<std::uint8_t>());
@@ -28,8 +39,10 @@ Result<SavedGroup> parse_group(ByteReader& in) {
     return wrong("a group of an unknown kind " + std::to_string(kind));
   group.kind = static_cast<pages::GroupKind>(kind);
   KVASIR_ASSIGN(group.width, in.number<std::uint64_t>());
-  KVASIR_ASSIGN(const std::uint64_t layers, in.count(3 * sizeof(std::uint32_t)));
+  const bool states = group.kind == pages::GroupKind::kRecurrent;
+  KVASIR_ASSIGN(const std::uint64_t layers, in.count((states ? 2 : 3) * sizeof(std::uint32_t)));
   if (layers > kLayersMax) return wrong("a group of " + std::to_string(layers) + " layers");
+  if (states) return parse_states(in, layers, std::move(group));
   group.layers.resize(layers);
   for (kv::LayerGeometry& layer : group.layers) {
     KVASIR_ASSIGN(layer.kv_heads, in.number<std::uint32_t>());
@@ -105,6 +118,14 @@ void append_origin(const Origin& origin, std::vector<std::byte>& bytes) {
   for (const SavedGroup& group : origin.groups) {
     out.number(static_cast<std::uint8_t>(group.kind));
     out.number(group.width);
+    if (group.kind == pages::GroupKind::kRecurrent) {
+      out.number(std::uint64_t{group.states.size()});
+      for (const kv::StateGeometry& state : group.states) {
+        out.number(state.pieces);
+        out.number(state.floats);
+      }
+      continue;
+    }
     out.number(std::uint64_t{group.layers.size()});
     for (const kv::LayerGeometry& layer : group.layers) {
       out.number(layer.kv_heads);
@@ -212,6 +233,13 @@ Status check_conversation(const SavedConversation& one, const pages::Conversatio
     return wrong("a conversation of " + std::to_string(one.tokens.size()) + " tokens holds cells of " +
                  std::to_string(layout.length));
   }
+  if (layout.behind > one.queue.tokens.size()) {
+    return wrong("a conversation that is behind by " + std::to_string(layout.behind) + " tokens has queued " +
+                 std::to_string(one.queue.tokens.size()));
+  }
+  const auto again = std::span(one.queue.tokens).first(layout.behind);
+  if (std::ranges::find(again, kEmbedded) != again.end())
+    return wrong("a conversation is behind by a vector");
   KVASIR_TRY(check_tokens(one.tokens, saved.origin.vocabulary));
   KVASIR_TRY(check_tokens(one.queue.tokens, saved.origin.vocabulary));
   const auto embedded = static_cast<std::uint64_t>(std::ranges::count(one.queue.tokens, kEmbedded));
@@ -261,24 +289,32 @@ Origin origin_of(const model::Model& model, const kv::CacheTypes& types) {
   origin.vocabulary = model.sizes().vocabulary;
   origin.embedding = model.sizes().embedding;
   for (const model::CacheGroup& group : model.network().groups) {
-    origin.groups.push_back({pages::GroupKind::kFull, 0, group.layers});
+    origin.groups.push_back({group.kind, group.width, group.layers, group.states});
   }
   return origin;
 }
 
-Result<std::uint64_t> cell_bytes(const Origin& origin, std::size_t group) {
-  KVASIR_ASSIGN(const kv::CacheElement keys, kv::parse_element(origin.keys));
-  KVASIR_ASSIGN(const kv::CacheElement values, kv::parse_element(origin.values));
-  std::uint64_t bytes = 0;
-  for (const kv::LayerGeometry& layer : origin.groups[group].layers) {
-    const std::uint64_t key = kv::row_bytes(keys, layer.key_dims);
-    const std::uint64_t value = kv::row_bytes(values, layer.value_dims);
-    const auto sum = base::checked_add(
-        bytes, base::checked_mul<std::uint64_t>(layer.kv_heads, key + value).value_or(UINT64_MAX));
-    if (!sum) return wrong("cells of more bytes than can be counted");
-    bytes = *sum;
-  }
-  return bytes;
+Result<std::vector<std::uint64_t>> part_bytes(const Origin& origin, std::size_t group) {
+  return base::within_memory([&]() -> Result<std::vector<std::uint64_t>> {
+    KVASIR_ASSIGN(const kv::CacheElement keys, kv::parse_element(origin.keys));
+    KVASIR_ASSIGN(const kv::CacheElement values, kv::parse_element(origin.values));
+    std::vector<std::uint64_t> parts;
+    std::uint64_t all = 0;
+    const auto add = [&](std::optional<std::uint64_t> bytes) -> Status {
+      const auto sum = bytes ? base::checked_add(all, *bytes) : std::nullopt;
+      if (!sum) return wrong("cells of more bytes than can be counted");
+      all = *sum;
+      parts.push_back(*bytes);
+      return {};
+    };
+    for (const kv::LayerGeometry& layer : origin.groups[group].layers) {
+      const std::uint64_t key = kv::row_bytes(keys, layer.key_dims);
+      const std::uint64_t value = kv::row_bytes(values, layer.value_dims);
+      KVASIR_TRY(add(base::checked_mul<std::uint64_t>(layer.kv_heads, key + value)));
+    }
+    for (const kv::StateGeometry& state : origin.groups[group].states) KVASIR_TRY(add(state.bytes()));
+    return parts;
+  });
 }
 
 namespace {
@@ -325,7 +361,8 @@ Status check_cache(const Origin& theirs, const Origin& mine) {
                      mine.numerics + "'; recompute");
     }
     const auto same_group = [](const SavedGroup& a, const SavedGroup& b) {
-      return a.kind == b.kind && a.width == b.width && std::ranges::equal(a.layers, b.layers, same);
+      return a.kind == b.kind && a.width == b.width && a.states == b.states &&
+             std::ranges::equal(a.layers, b.layers, same);
     };
     if (!std::ranges::equal(theirs.groups, mine.groups, same_group))
       return differs("the archive's cells have another geometry; recompute");

@@ -32,7 +32,8 @@ inline constexpr archive::Kind kCellsSection = archive::kind_of("CELL");
 struct SavedGroup {
   pages::GroupKind kind = pages::GroupKind::kFull;
   std::uint64_t width = 0;
-  std::vector<kv::LayerGeometry> layers;
+  std::vector<kv::LayerGeometry> layers;  // of a recurrent group none
+  std::vector<kv::StateGeometry> states;  // of a recurrent group
 };
 
 // Which model and which kind of cache the conversations belong to.
@@ -90,8 +91,9 @@ void append_conversations(std::span<const SavedConversation> conversations, std:
 // Where conversations of this model with these types of cache come from.
 [[nodiscard]] Origin origin_of(const model::Model& model, const kv::CacheTypes& types);
 
-// Bytes of one cell of a group in all its layers. kUnsupported for a type of cache that is not known.
-[[nodiscard]] Result<std::uint64_t> cell_bytes(const Origin& origin, std::size_t group);
+// Bytes of one cell of a group in each of its layers, or of a state's entries. kUnsupported for a type of
+// cache that is not known; kCorrupt where they cannot be counted; kOutOfMemory.
+[[nodiscard]] Result<std::vector<std::uint64_t>> part_bytes(const Origin& origin, std::size_t group);
 
 // Whether the tokens of an archive mean the same here; kUnsupported names what differs.
 [[nodiscard]] Status check_model(const Origin& theirs, const Origin& mine);

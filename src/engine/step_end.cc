@@ -34,16 +34,46 @@ void Engine::prepare_report(StepReport& report) const {
   }
 }
 
-// A caller that accepts fewer than were computed.
+// Of the tokens that are accepted of a line, those that will be committed: in a recurrent group only up to
+// where there is a state.
+std::uint64_t Engine::committable(std::size_t index, std::uint64_t accepted) const noexcept {
+  const OpenStep& step = *open_step_;
+  const std::uint64_t length = store_->length(conversations_[step.lines[index].index].table);
+  if (accepted == step.lines[index].tokens) return accepted;
+  for (std::size_t group = 0; group < store_->group_count(); ++group) {
+    if (states_[group].frames() == 0) continue;
+    std::uint64_t most = 0;
+    for (const pages::StateWrite& write : step.reservation().states(index, group)) {
+      if (write.ordinal <= length + accepted) most = write.ordinal - length;
+    }
+    return most;
+  }
+  return accepted;
+}
+
+// A caller that accepts fewer than were computed. What is computed again is accepted already. What would have
+// to be computed again for it must be tokens: vectors are not kept.
 void Engine::accept_some(const StepOptions& options) noexcept {
   OpenStep& step = *open_step_;
   for (std::size_t index = 0; index < step.lines.size(); ++index) {
-    const OpenStep::Line& line = step.lines[index];
+    OpenStep::Line& line = step.lines[index];
     if (line.withdrawn) {
       step.accepted[index] = 0;
-    } else if (options.accept) {
-      step.accepted[index] = std::min(line.tokens, options.accept(line.id, line.kept));
+      continue;
     }
+    if (!options.accept) continue;
+    const Conversation& conversation = conversations_[line.index];
+    const std::uint64_t again = std::min(line.tokens, conversation.again);
+    const std::uint64_t accepted = std::clamp(options.accept(line.id, line.kept), again, line.tokens);
+    step.accepted[index] = accepted;
+    if (line.embedded == 0 || accepted == line.tokens) continue;
+    const std::uint64_t committed = committable(index, accepted);
+    const auto tokens = std::span(conversation.queue.tokens).subspan(line.borrowed + committed);
+    const auto rest = tokens.first(accepted - committed);
+    if (std::ranges::find(rest, kEmbedded) == rest.end()) continue;
+    line.withdrawn = true;
+    line.failure = vectors_are_gone_;
+    step.accepted[index] = 0;
   }
 }
 
@@ -90,8 +120,11 @@ void Engine::commit_line(std::size_t index) noexcept {
   conversation.promised_before.reset();
   const std::uint64_t before = conversation.tokens.size();
   const std::uint64_t accepted = step.accepted[index];
+  const std::uint64_t committed = store_->length(conversation.table) - before;
   const auto first = conversation.queue.tokens.begin();
-  conversation.tokens.insert(conversation.tokens.end(), first, first + static_cast<std::ptrdiff_t>(accepted));
+  const auto behind = first + static_cast<std::ptrdiff_t>(committed);
+  conversation.tokens.insert(conversation.tokens.end(), first, behind);
+  conversation.dropped.assign(behind, first + static_cast<std::ptrdiff_t>(accepted));
   if (line.embedded > 0 && conversation.first_embedded == UINT64_MAX) {
     const auto vector = std::find(conversation.tokens.begin() + static_cast<std::ptrdiff_t>(before),
                                   conversation.tokens.end(), kEmbedded);
@@ -99,7 +132,7 @@ void Engine::commit_line(std::size_t index) noexcept {
       conversation.first_embedded = static_cast<std::uint64_t>(vector - conversation.tokens.begin());
   }
   const std::uint64_t again = std::min(accepted, conversation.again);
-  conversation.again -= again;
+  conversation.again -= std::min(line.tokens, conversation.again);
   moves_.tokens_recomputed += again;
   conversation.accepted += accepted - again;
   conversation.used = ++uses_;
@@ -107,8 +140,9 @@ void Engine::commit_line(std::size_t index) noexcept {
     drawn_.committed += conversation.drawn_queued ? 1 : 0;
     conversation.drawn_queued = false;
   }
-  conversation.reserved -= std::min(conversation.reserved, accepted);
+  conversation.reserved -= std::min(conversation.reserved, committed);
   conversation.queue.pop(line.tokens, model_->sizes().embedding);
+  if (!conversation.queue.empty()) wake(conversation);  // in the place of what was popped
   for (KeptRow& kept : line.kept) {
     if (kept.ordinal < before + accepted) conversation.kept.push_back(std::move(kept));
   }

@@ -54,14 +54,6 @@ struct LayerGeometry {
   std::uint32_t value_dims = 0;  // of one head, at most simd::kMaxHeadDims
 };
 
-// What one recurrent layer keeps for each conversation: `pieces` of `floats` f32 each. A piece is what one
-// head, or one block of channels, of the scan reads and writes; it never crosses a frame. The pieces of all
-// layers of a group, in order, are laid into frames one behind the other.
-struct StateGeometry {
-  std::uint32_t pieces = 0;
-  std::uint32_t floats = 0;
-};
-
 // Cells of a conversation in one layer: a run whose page is resolved to its frame.
 struct FrameRun {
   pages::FrameId frame{};

@@ -135,7 +135,21 @@ void PageStore::prepare_checkpoints(Ticket& ticket, std::size_t line) {
   }
 }
 
-// Gives a prepared checkpoint to its conversation, which lets go of its oldest where it has too many.
+// Which of too many checkpoints goes: the oldest end of a prompt, where more than half are such, so that many
+// short prompts leave those at regular distances; else the oldest. The newest stays.
+std::size_t PageStore::first_to_go(const Table& table) const noexcept {
+  const auto regular = [&](CheckpointId id) {
+    return checkpoints_.at(id).ordinal % spec_.checkpoint_tokens == 0;
+  };
+  const auto ends =
+      table.checkpoints.size() - static_cast<std::size_t>(std::ranges::count_if(table.checkpoints, regular));
+  if (ends <= spec_.checkpoints_max / 2) return 0;
+  const auto oldest = std::ranges::find_if_not(table.checkpoints, regular);
+  const auto index = static_cast<std::size_t>(oldest - table.checkpoints.begin());
+  return index + 1 < table.checkpoints.size() ? index : 0;
+}
+
+// Gives a prepared checkpoint to its conversation, which lets go of another where it has too many.
 void PageStore::keep_checkpoint(Table& table, CheckpointId id) noexcept {
   Checkpoint& checkpoint = checkpoints_.at(id);
   for (std::size_t group = 0; group < groups_.size(); ++group)
@@ -144,8 +158,9 @@ void PageStore::keep_checkpoint(Table& table, CheckpointId id) noexcept {
   checkpoint.used = index_.tick();
   table.checkpoints.push_back(id);
   if (table.checkpoints.size() <= spec_.checkpoints_max) return;
-  disown_checkpoint(table.checkpoints.front());
-  table.checkpoints.erase(table.checkpoints.begin());
+  const std::size_t gone = first_to_go(table);
+  disown_checkpoint(table.checkpoints[gone]);
+  table.checkpoints.erase(table.checkpoints.begin() + static_cast<std::ptrdiff_t>(gone));
 }
 
 void PageStore::own_checkpoint(CheckpointId id) noexcept {

@@ -430,6 +430,7 @@ class PageStore {
   void plan_checkpoints(Ticket& ticket, Demand& demand) const;
   void reserve_states(Ticket& ticket, std::size_t line, std::size_t group);
   void prepare_checkpoints(Ticket& ticket, std::size_t line);
+  [[nodiscard]] std::size_t first_to_go(const Table& table) const noexcept;
   void keep_checkpoint(Table& table, CheckpointId id) noexcept;
   void own_checkpoint(CheckpointId id) noexcept;
   void disown_checkpoint(CheckpointId id) noexcept;

@@ -247,6 +247,19 @@ TEST(Checkpoints, AreThinnedFromTheOldest) {
   expect_sound(**store);
 }
 
+TEST(Checkpoints, StayAtRegularDistancesUnderManyShortPrompts) {
+  const auto store = PageStore::create({.page_cells = 16,
+                                        .frames = 200,
+                                        .groups = {kFull, kState},
+                                        .checkpoint_tokens = 16,
+                                        .checkpoints_max = 4});
+  ASSERT_TRUE(store);
+  const TableId table = open(**store);
+  for (int step = 0; step < 20; ++step) prompt(**store, table, 3, 3);
+  EXPECT_EQ(checkpoints_of(**store, table), (std::vector<std::uint64_t>{32, 48, 57, 60}));
+  expect_sound(**store);
+}
+
 TEST(Checkpoints, AreRestoredByADeeperRewindThatLeavesTheConversationBehind) {
   const auto store = make_kinds(100, {kFull, kWindow, kState});
   const TableId table = open(*store);

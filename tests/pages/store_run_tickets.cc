@@ -348,8 +348,17 @@ void StoreRun::keep_checkpoint(TwinConversation& conversation, std::uint64_t ord
     }
   }
   conversation.checkpoints.push_back(std::move(checkpoint));
-  if (conversation.checkpoints.size() > spec_.checkpoints_max)
-    conversation.checkpoints.erase(conversation.checkpoints.begin());
+  if (conversation.checkpoints.size() > spec_.checkpoints_max) {
+    // Ends of prompts that are not at regular distances go first while they are more than half.
+    std::vector<std::size_t> ends;
+    for (std::size_t i = 0; i < conversation.checkpoints.size(); ++i) {
+      if (conversation.checkpoints[i]->ordinal % store_->spec().checkpoint_tokens != 0) ends.push_back(i);
+    }
+    const bool first_end =
+        ends.size() > spec_.checkpoints_max / 2 && ends.front() + 1 < conversation.checkpoints.size();
+    conversation.checkpoints.erase(conversation.checkpoints.begin() +
+                                   static_cast<std::ptrdiff_t>(first_end ? ends.front() : 0));
+  }
   count(HardState::kCheckpointKept);
 }
 

@@ -1,0 +1,49 @@
+// What a pool is made of for a model: how large its frames are, how many there are, and how a recurrent state
+// lies in them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "kv/arena.h"
+#include "kvasir/result.h"
+#include "model/layers.h"
+#include "pages/types.h"
+
+namespace kvasir::engine {
+
+// What a pool is asked for, as EngineOptions has it.
+struct PoolWishes {
+  std::uint64_t tokens = 0;       // to hold in every group that keeps cells of tokens
+  std::uint64_t context = 0;      // longest conversation, in tokens
+  std::uint32_t states = 0;       // recurrent states to hold beside them; 0: states_for()
+  std::uint32_t page_cells = 0;   // in a page
+  std::uint32_t pass_tokens = 0;  // most in a pass
+  kv::CacheTypes types;
+};
+
+struct PoolShape {
+  pages::StoreSpec spec;
+  std::size_t frame_bytes = 0;
+  std::uint64_t page_bytes = 0;             // of one page in every group that keeps cells of tokens
+  std::uint64_t state_bytes = 0;            // of one state in every recurrent group
+  std::uint64_t bytes = 0;                  // of all frames
+  std::vector<kv::StateLayout> states;      // [group]: empty but of recurrent ones
+  std::vector<kv::LayerGeometry> geometry;  // of all layers
+};
+
+// Recurrent states of a pool that nobody gives a number: two for each conversation of full length, that it
+// has and that a step writes, and some for short conversations and checkpoints.
+[[nodiscard]] std::uint64_t states_for(std::uint64_t tokens, std::uint64_t context) noexcept;
+
+// kInvalidArgument for a pool that is larger than can be managed, or a page or a layer that makes no sense;
+// kUnsupported as kv::Arena::frame_bytes() and kv::state_frame_bytes(); kOutOfMemory.
+[[nodiscard]] Result<PoolShape> pool_shape(const model::Network& network, const PoolWishes& wishes);
+
+// Tokens of a pool of so many bytes, whatever `wishes.tokens` says; UINT64_MAX where they take none. Errors
+// as pool_shape().
+[[nodiscard]] Result<std::uint64_t> tokens_within(std::uint64_t bytes, const model::Network& network,
+                                                  PoolWishes wishes);
+
+}  // namespace kvasir::engine
