@@ -164,8 +164,8 @@ class Conversation {
   // as edit().
   [[nodiscard]] Status rewind(std::uint64_t length);
 
-  // Short forms. shift_left() drops `count` tokens after the first `keep` and moves the rest up, positions and
-  // all.
+  // Short forms. shift_left() drops `count` tokens after the first `keep` and moves the rest up, positions
+  // and all.
   [[nodiscard]] Status remove(std::uint64_t first, std::uint64_t count);
   [[nodiscard]] Status shift_left(std::uint64_t keep, std::uint64_t count);
   // Nothing is left, and nothing queued: cancel() and rewind(0) in one. kBusy as above; kWrongState after

@@ -39,8 +39,8 @@ struct ExecutorOptions {
   // Tokens that the cache holds in all, rounded up to whole pages. Default: the trained length, at most
   // 32,768, and no more than fits in half the free memory.
   std::optional<std::uint64_t> pool = std::nullopt;
-  // Recurrent states that the cache holds beside them, for models that keep some: one for each conversation, a
-  // second while it is in a step, and one for each checkpoint. Default: some more than twice as many as the
+  // Recurrent states that the cache holds beside them, for models that keep some: one for each conversation,
+  // a second while it is in a step, and one for each checkpoint. Default: some more than twice as many as the
   // pool holds conversations of full length.
   std::optional<std::uint32_t> states = std::nullopt;
   CacheType keys = CacheType::kF16;
