@@ -24,6 +24,8 @@ constexpr std::size_t kAskedAhead = 6;
 Residence Engine::residence(const Conversation& conversation) const noexcept {
   if (returning_ && peek(returning_->id) == &conversation) return Residence::kReturning;
   if (store_->cells_in_tiers(conversation.table) > 0) return Residence::kTier;
+  // What it is behind by has no cells, but it is not dropped.
+  if (store_->behind(conversation.table) > 0) return Residence::kPool;
   return conversation.dropped.empty() && conversation.again == 0 ? Residence::kPool : Residence::kDropped;
 }
 
