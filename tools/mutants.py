@@ -272,6 +272,16 @@ MUTANTS = [
            "    if (!ascend) {\n", "    if (false) {\n"),
     Mutant("a part that reads what the one before read finds it changed", "model/forward.cc",
            "        if (before != nullptr && !part.same_input) end_part(*before, w, row);\n", "        if (before != nullptr && (!part.same_input || part.norm)) end_part(*before, w, row);\n"),
+    Mutant("a state begins as what lay there", "model/state_walk.h",
+           "      std::ranges::fill(state, 0.0F);\n", ""),
+    Mutant("a kept state is the one that the pass began with", "model/state_walk.h",
+           "    before = state;\n", ""),
+    Mutant("the first row of a pass looks at zeros instead of the token before", "model/state_walk.cc",
+           "                    if (states.from) {\n", "                    if (false) {\n"),
+    Mutant("a convolution remembers every token but the newest", "simd/scans.cc",
+           "LoadFloats(at + kChannelBlock) : newest, at);", "LoadFloats(at + kChannelBlock) : sum, at);"),
+    Mutant("a head is read before its token although it is read behind", "simd/scans.cc",
+           "kReadsBefore ? before : after", "!kReadsBefore ? before : after"),
 ]
 
 

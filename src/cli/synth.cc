@@ -59,6 +59,8 @@ quant::Spread spread_of(const SynthTensor& tensor) {
       return {1.0F, 0.1F};
     case Fill::kBias:
       return {0.0F, 0.1F};
+    case Fill::kDecay:
+      return {-0.25F, 0.02F};
   }
   return {};
 }

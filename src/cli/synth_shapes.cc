@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 namespace kvasir::cli {
 namespace {
@@ -11,6 +12,8 @@ using enum Size;
 using enum Fill;
 
 constexpr std::uint64_t kTrainedLength = 32768;
+constexpr std::uint64_t kTaps = 4;                                          // of a scan's convolution
+constexpr std::uint64_t kDecayRank = 64, kValueRank = 32, kGateRank = 128;  // of RWKV-7's small mixers
 
 // What every decoder of transformer layers says of itself.
 std::vector<KeyRecipe> decoder_keys(float norm_epsilon, float rope_base) {
@@ -63,7 +66,187 @@ const std::vector<TensorRecipe>& qwen2_layer() {
   return tensors;
 }
 
-std::vector<Shape> make_shapes() {
+// What a scan of Mamba-2 says of itself.
+std::vector<KeyRecipe> scan_keys() {
+  return {
+      {"ssm.conv_kernel", Extent(kTaps)},
+      {"ssm.inner_size", Extent(kChannels)},
+      {"ssm.state_size", Extent(kScanDims)},
+      {"ssm.time_step_rank", Extent(kScanHeads)},
+      {"ssm.group_count", Extent(std::uint64_t{1})},
+  };
+}
+
+std::vector<KeyRecipe> mamba2_keys() {
+  std::vector<KeyRecipe> keys = {
+      {"context_length", Extent(kTrainedLength)},
+      {"embedding_length", Extent(kWidth)},
+      {"block_count", Extent(kLayers)},
+      {"feed_forward_length", Extent(std::uint64_t{0})},
+      {"attention.head_count", Extent(std::uint64_t{0})},
+      {"attention.layer_norm_rms_epsilon", 1e-5F},
+      {"vocab_size", Extent(kVocabulary)},
+  };
+  std::ranges::copy(scan_keys(), std::back_inserter(keys));
+  return keys;
+}
+
+std::vector<TensorRecipe> scan_tensors() {
+  return {
+      {"ssm_in.weight", kMatrix, {kWidth, kScanInput}},
+      {"ssm_conv1d.weight", kMatrix, {kTaps, kScanMixed}},
+      {"ssm_conv1d.bias", kBias, {kScanMixed}},
+      {"ssm_dt.bias", kBias, {kScanHeads}},
+      {"ssm_a", kDecay, {std::uint64_t{1}, kScanHeads}},
+      {"ssm_d", kNorm, {std::uint64_t{1}, kScanHeads}},
+      {"ssm_norm.weight", kNorm, {kChannels, std::uint64_t{1}}},
+      {"ssm_out.weight", kMatrix, {kChannels, kWidth}},
+  };
+}
+
+const std::vector<TensorRecipe>& mamba2_layer() {
+  static const std::vector<TensorRecipe> tensors = [] {
+    std::vector<TensorRecipe> layer = scan_tensors();
+    layer.push_back({"attn_norm.weight", kNorm, {kWidth}});
+    return layer;
+  }();
+  return tensors;
+}
+
+// Falcon-H1's: a scan and attention side by side.
+std::vector<KeyRecipe> hybrid_keys() {
+  std::vector<KeyRecipe> keys = decoder_keys(1e-5F, 100000.0F);
+  keys.push_back({"attention.key_length", Extent(kHeadSize)});
+  keys.push_back({"attention.value_length", Extent(kHeadSize)});
+  std::ranges::copy(scan_keys(), std::back_inserter(keys));
+  return keys;
+}
+
+const std::vector<TensorRecipe>& hybrid_layer() {
+  static const std::vector<TensorRecipe> tensors = [] {
+    std::vector<TensorRecipe> layer = llama_layer();
+    std::ranges::copy(scan_tensors(), std::back_inserter(layer));
+    return layer;
+  }();
+  return tensors;
+}
+
+std::vector<KeyRecipe> rwkv7_keys() {
+  return {
+      {"context_length", Extent(kTrainedLength)},
+      {"embedding_length", Extent(kWidth)},
+      {"block_count", Extent(kLayers)},
+      {"feed_forward_length", Extent(kFeedForward)},
+      {"attention.head_count", Extent(std::uint64_t{0})},
+      {"attention.layer_norm_epsilon", 1e-5F},
+      {"wkv.head_size", Extent(kScanHeadSize)},
+      {"token_shift_count", Extent(std::uint64_t{2})},
+      {"attention.decay_lora_rank", Extent(kDecayRank)},
+      {"attention.iclr_lora_rank", Extent(kDecayRank)},
+      {"attention.value_residual_mix_lora_rank", Extent(kValueRank)},
+      {"attention.gate_lora_rank", Extent(kGateRank)},
+      {"vocab_size", Extent(kVocabulary)},
+  };
+}
+
+const std::vector<TensorRecipe>& rwkv7_tensors() {
+  static const std::vector<TensorRecipe> tensors = {
+      {"token_embd.weight", kMatrix, {kWidth, kVocabulary}},
+      {"token_embd_norm.weight", kNorm, {kWidth}},
+      {"token_embd_norm.bias", kBias, {kWidth}},
+      {"output_norm.weight", kNorm, {kWidth}},
+      {"output_norm.bias", kBias, {kWidth}},
+      {"output.weight", kMatrix, {kWidth, kVocabulary}},
+  };
+  return tensors;
+}
+
+const std::vector<TensorRecipe>& rwkv7_layer() {
+  static const std::vector<TensorRecipe> tensors = {
+      {"attn_norm.weight", kNorm, {kWidth}},
+      {"attn_norm.bias", kBias, {kWidth}},
+      {"attn_norm_2.weight", kNorm, {kWidth}},
+      {"attn_norm_2.bias", kBias, {kWidth}},
+      {"time_mix_w0.weight", kBias, {kWidth}},
+      {"time_mix_w1.weight", kMatrix, {kWidth, kDecayRank}},
+      {"time_mix_w2.weight", kMatrix, {kDecayRank, kWidth}},
+      {"time_mix_a0.weight", kBias, {kWidth}},
+      {"time_mix_a1.weight", kMatrix, {kWidth, kDecayRank}},
+      {"time_mix_a2.weight", kMatrix, {kDecayRank, kWidth}},
+      {"time_mix_v0.weight", kBias, {kWidth}},
+      {"time_mix_v1.weight", kMatrix, {kWidth, kValueRank}},
+      {"time_mix_v2.weight", kMatrix, {kValueRank, kWidth}},
+      {"time_mix_g1.weight", kMatrix, {kWidth, kGateRank}},
+      {"time_mix_g2.weight", kMatrix, {kGateRank, kWidth}},
+      {"time_mix_lerp_fused.weight", kBias, {kWidth, std::uint64_t{1}, std::uint64_t{1}, std::uint64_t{6}}},
+      {"time_mix_k_k.weight", kNorm, {kWidth}},
+      {"time_mix_k_a.weight", kNorm, {kWidth}},
+      {"time_mix_r_k.weight", kBias, {kWidth}},
+      {"time_mix_key.weight", kMatrix, {kWidth, kWidth}},
+      {"time_mix_value.weight", kMatrix, {kWidth, kWidth}},
+      {"time_mix_receptance.weight", kMatrix, {kWidth, kWidth}},
+      {"time_mix_ln.weight", kNorm, {kWidth}},
+      {"time_mix_ln.bias", kBias, {kWidth}},
+      {"time_mix_output.weight", kMatrix, {kWidth, kWidth}},
+      {"channel_mix_lerp_k.weight", kBias, {kWidth}},
+      {"channel_mix_key.weight", kMatrix, {kWidth, kFeedForward}},
+      {"channel_mix_value.weight", kMatrix, {kFeedForward, kWidth}},
+  };
+  return tensors;
+}
+
+// Models with recurrent states: a small scan, a small hybrid, and two of the sizes in use (Mamba-2 370M,
+// RWKV-7 World 0.4B).
+std::vector<Shape> recurrent_shapes() {
+  return {
+      {.name = "mamba2-tiny",
+       .architecture = "mamba2",
+       .sizes = {.width = 128,
+                 .layers = 4,
+                 .vocabulary = 512,
+                 .scan_heads = 8,
+                 .scan_head_size = 32,
+                 .scan_dims = 32},
+       .keys = mamba2_keys(),
+       .tensors = tied_tensors(),
+       .stacks = {{"blk.", kLayers, mamba2_layer()}}},
+      {.name = "hybrid-tiny",
+       .architecture = "falcon-h1",
+       .sizes = {.width = 128,
+                 .layers = 4,
+                 .heads = 4,
+                 .kv_heads = 2,
+                 .head_size = 32,
+                 .feed_forward = 256,
+                 .vocabulary = 512,
+                 .scan_heads = 8,
+                 .scan_head_size = 32,
+                 .scan_dims = 32},
+       .keys = hybrid_keys(),
+       .tensors = tied_tensors(),
+       .stacks = {{"blk.", kLayers, hybrid_layer()}}},
+      {.name = "mamba2-370m",
+       .architecture = "mamba2",
+       .sizes = {.width = 1024,
+                 .layers = 48,
+                 .vocabulary = 50288,
+                 .scan_heads = 32,
+                 .scan_head_size = 64,
+                 .scan_dims = 128},
+       .keys = mamba2_keys(),
+       .tensors = tied_tensors(),
+       .stacks = {{"blk.", kLayers, mamba2_layer()}}},
+      {.name = "rwkv7-0.4b",
+       .architecture = "rwkv7",
+       .sizes =
+           {.width = 1024, .layers = 24, .feed_forward = 4096, .vocabulary = 65536, .scan_head_size = 64},
+       .keys = rwkv7_keys(),
+       .tensors = rwkv7_tensors(),
+       .stacks = {{"blk.", kLayers, rwkv7_layer()}}},
+  };
+}
+
+std::vector<Shape> transformer_shapes() {
   return {
       {.name = "llama-1b",
        .architecture = "llama",
@@ -104,6 +287,12 @@ std::vector<Shape> make_shapes() {
   };
 }
 
+std::vector<Shape> make_shapes() {
+  std::vector<Shape> shapes = transformer_shapes();
+  for (Shape& shape : recurrent_shapes()) shapes.push_back(std::move(shape));
+  return shapes;
+}
+
 SynthTensor filled_in(const TensorRecipe& recipe, const std::string& prefix, const Sizes& sizes) {
   SynthTensor tensor{prefix + std::string(recipe.name), recipe.fill, {}};
   for (const Extent& extent : recipe.dims) tensor.dims.push_back(extent.in(sizes));
@@ -132,6 +321,18 @@ std::uint64_t Sizes::of(Size size) const noexcept {
       return feed_forward;
     case kVocabulary:
       return vocabulary;
+    case kChannels:
+      return std::uint64_t{scan_heads} * scan_head_size;
+    case kScanHeads:
+      return scan_heads;
+    case kScanHeadSize:
+      return scan_head_size;
+    case kScanDims:
+      return scan_dims;
+    case kScanMixed:
+      return of(kChannels) + std::uint64_t{2} * scan_dims;
+    case kScanInput:
+      return of(kChannels) + of(kScanMixed) + scan_heads;
   }
   return 0;
 }

@@ -25,16 +25,25 @@ enum class Size : std::uint8_t {
   kKeys,     // key and value heads x head size
   kFeedForward,
   kVocabulary,
+  kChannels,  // of a scan: scan heads x scan head size
+  kScanHeads,
+  kScanHeadSize,
+  kScanDims,   // of each channel's state
+  kScanMixed,  // channels, and B and C of one group
+  kScanInput,  // what a scan is made of: channels twice, B, C and the heads' time steps
 };
 
 struct Sizes {
-  std::uint32_t width;
-  std::uint32_t layers;
-  std::uint32_t heads;
-  std::uint32_t kv_heads;
-  std::uint32_t head_size;
-  std::uint32_t feed_forward;
-  std::uint64_t vocabulary;
+  std::uint32_t width = 0;
+  std::uint32_t layers = 0;
+  std::uint32_t heads = 0;
+  std::uint32_t kv_heads = 0;
+  std::uint32_t head_size = 0;
+  std::uint32_t feed_forward = 0;
+  std::uint64_t vocabulary = 0;
+  std::uint32_t scan_heads = 0;
+  std::uint32_t scan_head_size = 0;
+  std::uint32_t scan_dims = 0;
 
   [[nodiscard]] std::uint64_t of(Size size) const noexcept;
 };
@@ -62,8 +71,9 @@ struct KeyRecipe {
 // all that came before.
 enum class Fill : std::uint8_t {
   kMatrix,
-  kNorm,  // around 1, F32
-  kBias,  // around 0, F32
+  kNorm,   // around 1, F32
+  kBias,   // around 0, F32
+  kDecay,  // below 0, F32: what a scan's state decays by, in time steps
 };
 
 struct TensorRecipe {

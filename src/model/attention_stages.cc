@@ -7,6 +7,8 @@
 
 #include "base/try.h"
 #include "model/part_kinds.h"
+#include "simd/elementwise.h"
+#include "simd/vector_math.h"
 
 namespace kvasir::model {
 namespace {
@@ -158,6 +160,9 @@ void add_reading(const CellAttention& cells, StageList& stages) {
 }
 
 Status reserve(const Attention& part, Workspace& workspace) {
+  if (part.gate) {
+    KVASIR_TRY(grow(workspace.attention.gate, workspace.limits.rows, part.gate->out()));
+  }
   return reserve_cells(part.cells, workspace);
 }
 
@@ -168,6 +173,7 @@ void add_stages(const Attention& part, StageList& stages) {
     items.add_product(part.query, normed, w.attention.query.output());
     items.add_product(part.key, normed, w.attention.key.output());
     items.add_product(part.value, normed, w.attention.value.output());
+    if (part.gate) items.add_product(*part.gate, normed, w.attention.gate.output());
   });
   stages.add_rows(part.query.out() * 8, [&part](OpenPass& open, std::size_t row) {
     AttentionScratch& scratch = open.workspace->attention;
@@ -179,7 +185,13 @@ void add_stages(const Attention& part, StageList& stages) {
   });
   add_reading(part.cells, stages);
   stages.add_rows(part.output.in(), [&part](OpenPass& open, std::size_t row) {
-    open.workspace->attention.attended.pack(row, part.output.in());
+    AttentionScratch& scratch = open.workspace->attention;
+    if (part.gate) {
+      const std::span<float> gate = scratch.gate.row(row).first(part.output.in());
+      simd::sigmoid(gate);
+      simd::multiply_by(scratch.attended.row(row).first(part.output.in()), gate);
+    }
+    scratch.attended.pack(row, part.output.in());
   });
   stages.add_products([&part](OpenPass& open, StageItems& items) {
     Workspace& w = *open.workspace;

@@ -80,6 +80,8 @@ Forward::Forward(const Model& model, kv::Arena& arena, const pages::PageStore& s
       }),
       open_{.network = &model.network(), .arena = &arena, .store = &store, .workspace = &workspace},
       items_(static_cast<std::size_t>(pool.threads())) {
+  for (const CacheGroup& group : model.network().groups)
+    open_.states.emplace_back(group.states, arena.frame_size());
   list_stages();
 }
 
@@ -160,6 +162,23 @@ Status Forward::check_row(const PassRow& row) const {
   return {};
 }
 
+// Every recurrent group has states to leave, in order, the last of them behind the last row.
+Status Forward::check_states(const Pass& pass, const PassSequence& sequence) const {
+  const std::vector<CacheGroup>& groups = model_->network().groups;
+  for (std::size_t group = 0; group < groups.size(); ++group) {
+    if (groups[group].kind != pages::GroupKind::kRecurrent) continue;
+    if (sequence.states.size() != groups.size()) return bad_pass("has sequences without states");
+    std::uint64_t least = pass.rows[sequence.first_row].ordinal + 1;
+    for (const pages::StateWrite& write : sequence.states[group].writes) {
+      if (write.ordinal < least) return bad_pass("has states out of order");
+      least = write.ordinal + 1;
+    }
+    const std::uint64_t end = pass.rows[sequence.first_row + sequence.rows - 1].ordinal + 1;
+    if (least != end + 1) return bad_pass("has a sequence without a state behind its end");
+  }
+  return {};
+}
+
 Status Forward::check(const Pass& pass) const {
   const std::vector<CacheGroup>& groups = model_->network().groups;
   if (pass.rows.empty() || pass.rows.size() > workspace_->limits.rows) {
@@ -187,6 +206,7 @@ Status Forward::check(const Pass& pass) const {
   }
   if (next != pass.rows.size() || pass.places.size() != groups.size())
     return bad_pass("has rows outside its sequences");
+  for (const PassSequence& sequence : pass.sequences) KVASIR_TRY(check_states(pass, sequence));
   for (std::size_t group = 0; group < groups.size(); ++group) {
     if (stores_cells(groups[group].kind) && pass.places[group].size() != pass.rows.size())
       return bad_pass("has rows without cells");

@@ -60,6 +60,7 @@ class Forward {
   void add_output(const Part& last);
   [[nodiscard]] Status check(const Pass& pass) const;
   [[nodiscard]] Status check_row(const PassRow& row) const;
+  [[nodiscard]] Status check_states(const Pass& pass, const PassSequence& sequence) const;
   void number_variants();
   [[nodiscard]] std::int64_t own_shift(const PassSequence& sequence) const noexcept;
   // Enters the stage, or the next one that has items.

@@ -11,38 +11,13 @@
 #include <vector>
 
 #include "kv/arena.h"
+#include "model/recurrent_parts.h"
+#include "model/weights.h"
 #include "pages/types.h"
-#include "simd/panels.h"
 #include "simd/rotary.h"
 #include "simd/vector_math.h"
 
 namespace kvasir::model {
-
-// y = W x + b; an empty bias is none.
-struct Linear {
-  simd::Panels weight;
-  std::vector<float> bias;
-
-  [[nodiscard]] std::size_t in() const noexcept { return weight.columns(); }
-  [[nodiscard]] std::size_t out() const noexcept { return weight.rows(); }
-};
-
-// Numbers brought to one scale, `width` of them together: a row of several widths (heads) is normed piece by
-// piece. Weight and bias go along the row and begin anew where they end.
-struct Norm {
-  enum class Kind : std::uint8_t {
-    kRootMeanSquare,   // x / sqrt(mean(x^2) + epsilon)
-    kMeanAndVariance,  // (x - mean) / sqrt(variance + epsilon)
-  };
-  std::vector<float> weight;  // whole widths
-  std::vector<float> bias;    // empty, or as many
-  float epsilon = 0;
-  Kind kind = Kind::kRootMeanSquare;
-  std::size_t width = 0;
-};
-
-// Norms a row of whole widths; `out` has its size and may be it. Any thread.
-void apply(const Norm& norm, std::span<const float> x, std::span<float> out) noexcept;
 
 // How queries read the cells of one layer of a group: what every kind of attention has in common. Each KV
 // head serves heads / kv_heads query heads.
@@ -62,6 +37,7 @@ struct CellAttention {
 // Grouped-query attention.
 struct Attention {
   Linear query, key, value, output;
+  std::optional<Linear> gate;                // what the heads have read is multiplied by 1 / (1 + e^-gate(x))
   std::optional<Norm> query_norm, key_norm;  // before rotation
   CellAttention cells;
 };
@@ -100,7 +76,8 @@ struct Experts {
 };
 
 // A mixer or a feed-forward part. Each kind has its stages in a file of its own: see part_kinds.h.
-using PartBody = std::variant<Attention, FeedForward, Experts>;
+using PartBody = std::variant<Attention, FeedForward, Experts, Mamba, Mamba2, GatedConvolution, GatedDelta,
+                              TimeMix6, TimeMix7, ChannelMix>;
 
 // stream = stream + scale x output_norm(body(norm(stream))), where a missing norm leaves its input as it is.
 struct Part {

@@ -57,20 +57,30 @@ Result<const gguf::Tensor*> Loader::find(const std::string& name, std::vector<st
   return tensor;
 }
 
-Status Loader::fill_panels(const gguf::Tensor& tensor, std::uint64_t first_row, simd::Panels& panels,
+Status Loader::fill_panels(const gguf::Tensor& tensor, const Rows& rows, simd::Panels& panels,
                            std::size_t begin, std::size_t end) {
   std::vector<std::byte> raw;
   for (std::size_t panel = begin; panel < end; ++panel) {
     const std::size_t row = panel * simd::kPanelRows;
     raw.resize(std::min(simd::kPanelRows, panels.rows() - row) * panels.raw_row_bytes());
-    KVASIR_TRY(file_->read(tensor, (first_row + row) * panels.raw_row_bytes(), raw));
+    const std::size_t count = raw.size() / panels.raw_row_bytes();
+    for (std::size_t done = 0; done < count;) {
+      const std::uint64_t inside = (row + done) % rows.of_each;
+      const std::uint64_t from = rows.first + (row + done) / rows.of_each * rows.every + inside;
+      const auto some =
+          static_cast<std::size_t>(std::min<std::uint64_t>(count - done, rows.of_each - inside));
+      KVASIR_TRY(
+          file_->read(tensor, from * panels.raw_row_bytes(),
+                      std::span(raw).subspan(done * panels.raw_row_bytes(), some * panels.raw_row_bytes())));
+      done += some;
+    }
     KVASIR_TRY(panels.fill(panel, raw));
   }
   return {};
 }
 
-Result<simd::Panels> Loader::panels(const gguf::Tensor& tensor, std::uint64_t first_row, std::uint64_t rows) {
-  KVASIR_ASSIGN(simd::Panels panels, simd::Panels::allocate(tensor.type, rows, tensor.row_length()));
+Result<simd::Panels> Loader::panels(const gguf::Tensor& tensor, const Rows& rows) {
+  KVASIR_ASSIGN(simd::Panels panels, simd::Panels::allocate(tensor.type, rows.count, tensor.row_length()));
   forms_.of32 = forms_.of32 || panels.activation_block() == 32;
   forms_.of256 = forms_.of256 || panels.activation_block() == 256;
   const std::size_t count = panels.panel_count();
@@ -81,7 +91,7 @@ Result<simd::Panels> Loader::panels(const gguf::Tensor& tensor, std::uint64_t fi
     FirstError first;
     pool_->run(some, 4, [&](std::size_t from, std::size_t to) {
       try {
-        const Status filled = fill_panels(tensor, first_row, panels, begin + from, begin + to);
+        const Status filled = fill_panels(tensor, rows, panels, begin + from, begin + to);
         if (!filled) first.set(filled.error());
       } catch (const std::bad_alloc&) {
         // So short that the message itself takes no memory.
@@ -89,7 +99,7 @@ Result<simd::Panels> Loader::panels(const gguf::Tensor& tensor, std::uint64_t fi
       }
     });
     KVASIR_TRY(first.status());
-    const std::uint64_t done_rows = std::min<std::uint64_t>(rows, (begin + some) * simd::kPanelRows);
+    const std::uint64_t done_rows = std::min<std::uint64_t>(rows.count, (begin + some) * simd::kPanelRows);
     KVASIR_TRY(report((done_rows - begin * simd::kPanelRows) * panels.raw_row_bytes()));
   }
   return panels;
@@ -109,7 +119,7 @@ Result<Linear> Loader::linear_rows(const std::string& name, std::uint64_t in, st
                                    std::uint64_t first, std::uint64_t out) {
   KVASIR_ASSIGN(const gguf::Tensor* const tensor, find(name + ".weight", {in, rows}));
   Linear linear;
-  auto weight = panels(*tensor, first, out);
+  auto weight = panels(*tensor, {first, out, out, 0});
   if (!weight) return fail(weight.error().within(tensor->name));
   linear.weight = *std::move(weight);
   if (has(name + ".bias")) {
@@ -122,11 +132,28 @@ Result<Linear> Loader::linear_rows(const std::string& name, std::uint64_t in, st
   return linear;
 }
 
+Result<Linear> Loader::linear_of_heads(const std::string& name, std::uint64_t in, const HeadRows& rows,
+                                       std::uint64_t first, std::uint64_t out) {
+  KVASIR_ASSIGN(const gguf::Tensor* const tensor, find(name + ".weight", {in, rows.heads * rows.of_head}));
+  Linear linear;
+  auto weight = panels(*tensor, {first, rows.heads * out, out, rows.of_head});
+  if (!weight) return fail(weight.error().within(tensor->name));
+  linear.weight = *std::move(weight);
+  if (has(name + ".bias")) {
+    KVASIR_ASSIGN(const std::vector<float> all, vector(name + ".bias", rows.heads * rows.of_head));
+    for (std::uint64_t head = 0; head < rows.heads; ++head) {
+      const auto from = all.begin() + static_cast<std::ptrdiff_t>(head * rows.of_head + first);
+      linear.bias.insert(linear.bias.end(), from, from + static_cast<std::ptrdiff_t>(out));
+    }
+  }
+  return linear;
+}
+
 Result<Linear> Loader::linear_of(const std::string& name, std::uint64_t in, std::uint64_t out,
                                  std::uint64_t count, std::uint64_t index) {
   KVASIR_ASSIGN(const gguf::Tensor* const tensor, find(name + ".weight", {in, out, count}));
   Linear linear;
-  auto weight = panels(*tensor, index * out, out);
+  auto weight = panels(*tensor, {index * out, out, out, 0});
   if (!weight) return fail(weight.error().within(tensor->name));
   linear.weight = *std::move(weight);
   if (has(name + ".bias")) {
@@ -153,6 +180,19 @@ Result<std::vector<float>> Loader::floats(const gguf::Tensor& tensor) const {
   if (const Status unpacked = quant::unpack(tensor.type, raw, values); !unpacked) {
     return fail(unpacked.error().within(tensor.name));
   }
+  return values;
+}
+
+Result<std::vector<float>> Loader::numbers(const std::string& name, std::vector<std::uint64_t> dims) {
+  const gguf::Tensor* const tensor = file_->find_tensor(name);
+  std::vector<std::uint64_t> wanted = dims;
+  std::vector<std::uint64_t> found = tensor != nullptr ? tensor->dims : wanted;
+  std::erase(wanted, 1);
+  std::erase(found, 1);
+  // What is missing or of another shape is told as everywhere.
+  if (tensor == nullptr || found != wanted) KVASIR_TRY(find(name, std::move(dims)));
+  KVASIR_ASSIGN(std::vector<float> values, floats(*tensor));
+  KVASIR_TRY(report(tensor->bytes));
   return values;
 }
 

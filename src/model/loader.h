@@ -36,6 +36,15 @@ class Loader {
   [[nodiscard]] Result<Linear> linear_rows(const std::string& name, std::uint64_t in, std::uint64_t rows,
                                            std::uint64_t first, std::uint64_t out);
 
+  // Rows [first, first + out) of every head of NAME.weight, which has `rows.heads` times `rows.of_head`, one
+  // head's behind the other's.
+  struct HeadRows {
+    std::uint64_t heads = 0;
+    std::uint64_t of_head = 0;
+  };
+  [[nodiscard]] Result<Linear> linear_of_heads(const std::string& name, std::uint64_t in,
+                                               const HeadRows& rows, std::uint64_t first, std::uint64_t out);
+
   // Matrix `index` of NAME.weight of `in` x `out` x `count`, and its row of NAME.bias of `out` x `count`
   // where the file has one.
   [[nodiscard]] Result<Linear> linear_of(const std::string& name, std::uint64_t in, std::uint64_t out,
@@ -43,6 +52,9 @@ class Loader {
 
   // NAME, one row of `size` numbers as floats.
   [[nodiscard]] Result<std::vector<float>> vector(const std::string& name, std::uint64_t size);
+
+  // NAME of these dimensions as floats. Those of 1, here or in the file, say nothing.
+  [[nodiscard]] Result<std::vector<float>> numbers(const std::string& name, std::vector<std::uint64_t> dims);
 
   // NAME, a matrix of `in` x `out` as floats, row after row.
   [[nodiscard]] Result<std::vector<float>> matrix(const std::string& name, std::uint64_t in,
@@ -59,9 +71,15 @@ class Loader {
   [[nodiscard]] Result<const gguf::Tensor*> find(const std::string& name,
                                                  std::vector<std::uint64_t> dims) const;
   [[nodiscard]] Result<std::vector<float>> floats(const gguf::Tensor& tensor) const;
-  [[nodiscard]] Result<simd::Panels> panels(const gguf::Tensor& tensor, std::uint64_t first_row,
-                                            std::uint64_t rows);
-  [[nodiscard]] Status fill_panels(const gguf::Tensor& tensor, std::uint64_t first_row, simd::Panels& panels,
+  // Rows of a tensor: `count` in all, `of_each` from `first` on, then as many from `every` rows further on.
+  struct Rows {
+    std::uint64_t first = 0;
+    std::uint64_t count = 0;
+    std::uint64_t of_each = 0;
+    std::uint64_t every = 0;
+  };
+  [[nodiscard]] Result<simd::Panels> panels(const gguf::Tensor& tensor, const Rows& rows);
+  [[nodiscard]] Status fill_panels(const gguf::Tensor& tensor, const Rows& rows, simd::Panels& panels,
                                    std::size_t begin, std::size_t end);
   [[nodiscard]] Status report(std::uint64_t bytes);
 

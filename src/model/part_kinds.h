@@ -15,10 +15,24 @@ namespace kvasir::model {
 [[nodiscard]] Status reserve(const Attention& part, Workspace& workspace);
 [[nodiscard]] Status reserve(const FeedForward& part, Workspace& workspace);
 [[nodiscard]] Status reserve(const Experts& part, Workspace& workspace);
+[[nodiscard]] Status reserve(const Mamba& part, Workspace& workspace);
+[[nodiscard]] Status reserve(const Mamba2& part, Workspace& workspace);
+[[nodiscard]] Status reserve(const GatedConvolution& part, Workspace& workspace);
+[[nodiscard]] Status reserve(const GatedDelta& part, Workspace& workspace);
+[[nodiscard]] Status reserve(const TimeMix6& part, Workspace& workspace);
+[[nodiscard]] Status reserve(const TimeMix7& part, Workspace& workspace);
+[[nodiscard]] Status reserve(const ChannelMix& part, Workspace& workspace);
 
 // Adds the stages that take workspace.normed to workspace.product. The part outlives them.
 void add_stages(const Attention& part, StageList& stages);
 void add_stages(const FeedForward& part, StageList& stages);
 void add_stages(const Experts& part, StageList& stages);
+void add_stages(const Mamba& part, StageList& stages);
+void add_stages(const Mamba2& part, StageList& stages);
+void add_stages(const GatedConvolution& part, StageList& stages);
+void add_stages(const GatedDelta& part, StageList& stages);
+void add_stages(const TimeMix6& part, StageList& stages);
+void add_stages(const TimeMix7& part, StageList& stages);
+void add_stages(const ChannelMix& part, StageList& stages);
 
 }  // namespace kvasir::model

@@ -47,6 +47,7 @@ struct OpenPass {
   const Network* network = nullptr;
   kv::Arena* arena = nullptr;
   const pages::PageStore* store = nullptr;
+  std::vector<kv::StateLayout> states;  // [group]: of recurrent ones, else empty
   Workspace* workspace = nullptr;
 
   Pass pass;

@@ -8,6 +8,7 @@
 #include "kv/arena.h"
 #include "kvasir/result.h"
 #include "model/model.h"
+#include "model/recurrent_scratch.h"
 #include "model/rows.h"
 
 namespace kvasir::model {
@@ -29,6 +30,7 @@ struct AttentionBlock {
 
 struct AttentionScratch {
   FloatRows query, key, value;            // [row]
+  FloatRows gate;                         // [row]: of what is read
   InputRows attended;                     // [row]: what every query head has read, one behind the other
   FloatRows turned;                       // [variant]: the query, rotated
   std::vector<FloatRows> cosines, sines;  // [rotary table][variant]
@@ -87,6 +89,7 @@ struct Workspace {
   AttentionScratch attention;
   FeedForwardScratch feed_forward;
   ExpertScratch experts;
+  RecurrentScratch recurrent;
 };
 
 }  // namespace kvasir::model

@@ -26,6 +26,16 @@ struct Architecture {
 [[nodiscard]] Result<const Architecture*> find_architecture(std::string_view name);
 
 [[nodiscard]] Result<Network> build_llama(Loader& loader, const Hyperparameters& sizes);
+[[nodiscard]] Result<Network> build_falcon_h1(Loader& loader, const Hyperparameters& sizes);
+[[nodiscard]] Result<Network> build_granite_hybrid(Loader& loader, const Hyperparameters& sizes);
+[[nodiscard]] Result<Network> build_jamba(Loader& loader, const Hyperparameters& sizes);
+[[nodiscard]] Result<Network> build_lfm2(Loader& loader, const Hyperparameters& sizes);
+[[nodiscard]] Result<Network> build_mamba(Loader& loader, const Hyperparameters& sizes);
+[[nodiscard]] Result<Network> build_mamba2(Loader& loader, const Hyperparameters& sizes);
+[[nodiscard]] Result<Network> build_nemotron_h(Loader& loader, const Hyperparameters& sizes);
+[[nodiscard]] Result<Network> build_qwen3_next(Loader& loader, const Hyperparameters& sizes);
+[[nodiscard]] Result<Network> build_rwkv6(Loader& loader, const Hyperparameters& sizes);
+[[nodiscard]] Result<Network> build_rwkv7(Loader& loader, const Hyperparameters& sizes);
 [[nodiscard]] Result<Network> build_qwen2(Loader& loader, const Hyperparameters& sizes);
 [[nodiscard]] Result<Network> build_qwen3(Loader& loader, const Hyperparameters& sizes);
 

@@ -11,10 +11,10 @@ std::string block(std::uint32_t layer) {
   return "blk." + std::to_string(layer) + ".";
 }
 
-Status Decoder::read_ends() {
+Status Decoder::read_ends(const std::string& output_norm) {
   KVASIR_ASSIGN(Linear embedding, loader_->linear("token_embd", sizes_->embedding, sizes_->vocabulary));
   network_.token_embedding = std::move(embedding.weight);
-  KVASIR_ASSIGN(network_.output_norm, norm("output_norm"));
+  KVASIR_ASSIGN(network_.output_norm, norm(output_norm));
   if (loader_->has("output.weight")) {
     KVASIR_ASSIGN(network_.output, loader_->linear("output", sizes_->embedding, sizes_->vocabulary));
   }
@@ -53,14 +53,21 @@ Result<Norm> Decoder::norm_of(const std::string& name, std::uint64_t size, std::
   return norm;
 }
 
-Status Decoder::read_query_key_value(std::uint32_t layer, Attention& mixer) {
+Status Decoder::read_query_key_value(std::uint32_t layer, bool gated, Attention& mixer) {
   const std::string prefix = block(layer) + "attn_";
   const std::uint64_t width = sizes_->embedding;
   const std::uint64_t queries = std::uint64_t{sizes_->heads[layer]} * sizes_->key_dims;
   const std::uint64_t keys = std::uint64_t{sizes_->kv_heads[layer]} * sizes_->key_dims;
   const std::uint64_t values = std::uint64_t{sizes_->kv_heads[layer]} * sizes_->value_dims;
   if (!loader_->has(prefix + "qkv.weight")) {
-    KVASIR_ASSIGN(mixer.query, loader_->linear(prefix + "q", width, queries));
+    if (gated) {
+      const Loader::HeadRows rows{sizes_->heads[layer], std::uint64_t{2} * sizes_->key_dims};
+      KVASIR_ASSIGN(mixer.query, loader_->linear_of_heads(prefix + "q", width, rows, 0, sizes_->key_dims));
+      KVASIR_ASSIGN(mixer.gate,
+                    loader_->linear_of_heads(prefix + "q", width, rows, sizes_->key_dims, sizes_->key_dims));
+    } else {
+      KVASIR_ASSIGN(mixer.query, loader_->linear(prefix + "q", width, queries));
+    }
     KVASIR_ASSIGN(mixer.key, loader_->linear(prefix + "k", width, keys));
     KVASIR_ASSIGN(mixer.value, loader_->linear(prefix + "v", width, values));
     return {};
@@ -98,7 +105,7 @@ Result<Part> Decoder::attention(std::uint32_t layer, const AttentionForm& form) 
   mixer.cells.geometry = {sizes_->kv_heads[layer], sizes_->key_dims, sizes_->value_dims};
   mixer.cells.rotary = form.rotary;
   mixer.cells.scale = sizes_->attention_scale;
-  KVASIR_TRY(read_query_key_value(layer, mixer));
+  KVASIR_TRY(read_query_key_value(layer, form.gated, mixer));
   KVASIR_ASSIGN(mixer.output,
                 loader_->linear(block(layer) + "attn_output",
                                 std::uint64_t{mixer.cells.heads} * sizes_->value_dims, sizes_->embedding));

@@ -27,6 +27,7 @@ struct AttentionForm {
   std::uint64_t window = 0;  // how far a token sees; 0: everything before it
   std::string norm = "attn_norm";
   HeadNorm head_norm = HeadNorm::kEachAlike;
+  bool gated = false;  // attn_q has a gate behind each head's query
 };
 
 // How a feed-forward part differs from Llama's.
@@ -55,8 +56,8 @@ class Decoder {
   [[nodiscard]] Loader& loader() noexcept { return *loader_; }
   [[nodiscard]] Network& network() noexcept { return network_; }
 
-  // token_embd, output_norm, and output where the file has it.
-  [[nodiscard]] Status read_ends();
+  // token_embd, output_norm (or what it is called), and output where the file has it.
+  [[nodiscard]] Status read_ends(const std::string& output_norm = "output_norm");
 
   // Adds a rotary table and answers its index: as the rope.* keys and rope_freqs.weight say, or as a
   // specification that an architecture has changed, or one that turns nothing.
@@ -98,7 +99,7 @@ class Decoder {
   [[nodiscard]] Network finish() { return std::move(network_); }
 
  private:
-  [[nodiscard]] Status read_query_key_value(std::uint32_t layer, Attention& mixer);
+  [[nodiscard]] Status read_query_key_value(std::uint32_t layer, bool gated, Attention& mixer);
   [[nodiscard]] Status read_head_norms(std::uint32_t layer, HeadNorm form, Attention& mixer);
 
   Loader* loader_;

@@ -1,0 +1,80 @@
+// How recurrent mixers find and leave the states that a pass names.
+//
+// Invariants (docs/invariants.md)
+//   U1  A piece of a state is written by one item of one stage, in order of the rows of its sequence, and
+//   what
+//       is left for an ordinal depends on the state before and on the rows below it alone: where passes begin
+//       and which states are kept never shows in a bit.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "model/recurrent_parts.h"
+#include "model/stages.h"
+
+namespace kvasir::model {
+
+// A piece of the state on this page.
+[[nodiscard]] std::span<float> piece_of(const OpenPass& open, StateEntry of, pages::PageId page,
+                                        std::uint32_t piece) noexcept;
+
+// Takes one piece past the rows of a sequence: step(piece, row) for each in order, between copies that leave
+// the states which the pass wants. The piece begins as zeros where there was no token.
+template <class Step>
+void walk_state(const OpenPass& open, StateEntry of, const PassSequence& sequence, std::uint32_t piece,
+                const Step& step) noexcept {
+  const PassStates& states = sequence.states[of.group];
+  std::span<const float> before;
+  if (states.from) before = piece_of(open, of, *states.from, piece);
+  std::size_t row = sequence.first_row;
+  const std::size_t end = row + sequence.rows;
+  for (const pages::StateWrite& write : states.writes) {
+    const std::span<float> state = piece_of(open, of, write.state, piece);
+    if (before.empty()) {
+      std::ranges::fill(state, 0.0F);
+    } else if (before.data() != state.data()) {
+      std::ranges::copy(before, state.begin());
+    }
+    for (; row < end && open.pass.rows[row].ordinal < write.ordinal; ++row) step(state, row);
+    before = state;
+  }
+}
+
+// A stage that walks each of `pieces` pieces of every sequence: step(open, piece, index, row), of about
+// `cost` multiply-adds.
+template <class Step>
+void add_walk(StageList& stages, StateEntry of, std::uint32_t pieces, std::size_t cost, const Step& step) {
+  stages.add({.plan =
+                  [pieces, cost](OpenPass& open, StageItems& items) {
+                    const std::size_t sequences = open.pass.sequences.size();
+                    items.plan(sequences * pieces, cost * (open.rows() / sequences + 1));
+                  },
+              .run =
+                  [of, pieces, step](OpenPass& open, std::size_t item) {
+                    const auto piece = static_cast<std::uint32_t>(item % pieces);
+                    walk_state(
+                        open, of, open.pass.sequences[item / pieces], piece,
+                        [&](std::span<float> state, std::size_t row) { step(open, state, piece, row); });
+                  }});
+}
+
+// A row of the workspace, or rows of it.
+using RowOf = std::span<float> (*)(Workspace& workspace, std::size_t row);
+using RowsOf = FloatRows& (*)(Workspace& workspace);
+
+// A stage that takes the first channels of rows through a convolution, in place.
+void add_convolution(const ShortConvolution& part, RowOf row_of, StageList& stages);
+
+// The state of a part that looks at the token before is what that token read: one piece, workspace.normed of
+// its row. This stage leaves it, and copies what came before each sequence to first_of(workspace),
+// [sequence].
+void add_token_shift(StateEntry of, RowsOf first_of, StageList& stages);
+
+// What the token before a row read.
+[[nodiscard]] std::span<const float> row_before(const OpenPass& open, const FloatRows& first,
+                                                std::size_t row) noexcept;
+
+}  // namespace kvasir::model
