@@ -47,7 +47,10 @@ class Bench {
       if (!group.states.empty())
         frame = std::max(frame, kv::state_frame_bytes(group.states, layers.empty()).value());
     }
-    pages::StoreSpec spec{.page_cells = kPageCells, .frames = kFrames, .positions_can_move = false};
+    pages::StoreSpec spec{.page_cells = kPageCells,
+                          .frames = kFrames,
+                          .positions_can_move = false,
+                          .checkpoint_tokens = kPageCells};
     for (const CacheGroup& group : network.groups) {
       const kv::StateLayout layout(group.states, frame);
       const auto of_layers = static_cast<std::uint32_t>(group.layers.size());
@@ -286,8 +289,10 @@ TEST_P(RecurrentModel, IsRefusedByTheNameOfATensorThatIsMissing) {
     if (loaded) continue;
     ++refused;
     EXPECT_EQ(Outcome::kCorrupt, loaded.error().code()) << loaded.error().message();
+    // Where a router is missing a dense part is what is looked for: the layer is named in any case.
     const std::string stem = tensor.name.substr(0, tensor.name.rfind('.'));
-    EXPECT_NE(loaded.error().message().find(stem), std::string::npos)
+    const std::string place = tensor.name.contains("gate_inp.") ? stem.substr(0, stem.rfind('.')) : stem;
+    EXPECT_NE(loaded.error().message().find(place), std::string::npos)
         << tensor.name << ": " << loaded.error().message();
   }
   // All but biases and norms that a family may leave out, and matrices that stand for a choice of parts.

@@ -16,7 +16,8 @@ Result<Network> build_nemotron_h(Loader& loader, const Hyperparameters& sizes) {
   const auto part_of = [&](std::uint32_t layer) -> Result<Part> {
     if (sizes.kv_heads[layer] > 0) return decoder.attention(layer, {.rotary = unturned});
     if (sizes.feed_forward[layer] == 0) return mamba2(decoder, layer);
-    return decoder.feed_forward(layer, {.activation = simd::Activation::kSquaredRelu, .norm = "attn_norm"});
+    return decoder.feed_forward(
+        layer, {.activation = simd::Activation::kSquaredRelu, .gated = false, .norm = "attn_norm"});
   };
   for (std::uint32_t layer = 0; layer < sizes.layers; ++layer) {
     KVASIR_ASSIGN(Part part, part_of(layer));
