@@ -168,13 +168,15 @@ Status Forward::check_states(const Pass& pass, const PassSequence& sequence) con
   for (std::size_t group = 0; group < groups.size(); ++group) {
     if (groups[group].kind != pages::GroupKind::kRecurrent) continue;
     if (sequence.states.size() != groups.size()) return bad_pass("has sequences without states");
-    std::uint64_t least = pass.rows[sequence.first_row].ordinal + 1;
+    // A checkpoint may lie where the pass ends, beside the state that goes on.
+    std::uint64_t last = 0;
     for (const pages::StateWrite& write : sequence.states[group].writes) {
-      if (write.ordinal < least) return bad_pass("has states out of order");
-      least = write.ordinal + 1;
+      if (write.ordinal <= pass.rows[sequence.first_row].ordinal || write.ordinal < last)
+        return bad_pass("has states out of order");
+      last = write.ordinal;
     }
     const std::uint64_t end = pass.rows[sequence.first_row + sequence.rows - 1].ordinal + 1;
-    if (least != end + 1) return bad_pass("has a sequence without a state behind its end");
+    if (last != end) return bad_pass("has a sequence without a state behind its end");
   }
   return {};
 }
