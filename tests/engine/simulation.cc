@@ -29,6 +29,7 @@ Simulation::Simulation(const kvasir::test::LoadedModel& model, const text::Token
   settings.engine.pass_tokens = static_cast<std::uint32_t>(2 + below(30));
   settings.engine.logit_rows = static_cast<std::uint32_t>(12 + below(8));
   settings.engine.share_prefixes = below(2) == 0;
+  settings.engine.states = static_cast<std::uint32_t>(2 + below(20));
   executor_ = *Executor::create(model.model, pool_, settings, clock_);
   // NOLINTNEXTLINE(cppcoreguidelines-prefer-member-initializer): drawn after what comes before
   most_ = 1 + below(10);
@@ -111,7 +112,7 @@ void Simulation::fork(const Twin& twin, bool in_step) {
   if (twins_.size() >= most_ || twin.generation != nullptr) return;
   Twin child = twin;
   const auto id = executor_->change([&](Engine& engine) { return engine.fork(twin.id); });
-  require(id.has_value(), "a fork failed");
+  if (!id) return require(id.error().code() == Outcome::kNoSpace, "a fork failed");
   child.id = *id;
   twins_.push_back(std::move(child));
   counts_->forked_in_step += in_step ? 1 : 0;
@@ -121,10 +122,7 @@ void Simulation::fork(const Twin& twin, bool in_step) {
 void Simulation::cancel(Twin& twin, bool in_step) {
   require(executor_->cancel(twin.id).has_value(), "a cancel failed");
   twin.generation.reset();
-  executor_->look([&](const Engine& engine) {
-    const std::span<const Token> held = *engine.tokens(twin.id);
-    twin.prompted.assign(held.begin(), held.end());
-  });
+  executor_->look([&](const Engine& engine) { twin.prompted = *engine.history(twin.id); });
   counts_->cancelled_in_step += in_step ? 1 : 0;
 }
 
@@ -141,7 +139,14 @@ void Simulation::rewind(Twin& twin) {
   const std::uint64_t length = below(twin.prompted.size() + 1);
   const Status done =
       executor_->edit(twin.id, [&](Engine& engine) { return engine.rewind(twin.id, length); });
-  if (!done) return require(done.error().code() == Outcome::kBusy, done.error().message());
+  if (!done) {
+    // What goes back may be shared, or promised to others by then.
+    const Outcome code = done.error().code();
+    return require(code == Outcome::kBusy || code == Outcome::kNoSpace, done.error().message());
+  }
+  counts_->behind += executor_->look([&](const Engine& engine) {
+    return engine.tokens(twin.id)->size() < length ? std::uint64_t{1} : std::uint64_t{0};
+  });
   twin.prompted.resize(length);
 }
 
@@ -296,7 +301,7 @@ void Simulation::finish() {
 
 // Its tokens, its last logits and what was drawn are those of a run by itself.
 void Simulation::check_cold(const Twin& twin) {
-  const auto held = executor_->look([&](const Engine& engine) { return *engine.tokens(twin.id); });
+  const auto held = executor_->look([&](const Engine& engine) { return *engine.history(twin.id); });
   require(std::ranges::equal(held, twin.prompted), "a conversation holds other tokens than it was given");
   if (twin.prompted.empty() || below(3) != 0) return;
   const auto row = executor_->look([&](const Engine& engine) { return engine.row(twin.id, 0); });

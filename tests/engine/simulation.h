@@ -42,6 +42,7 @@ struct SimulationCounts {
   std::uint64_t generated = 0;
   std::uint64_t units = 0;
   std::uint64_t reused = 0;
+  std::uint64_t behind = 0;         // rewinds that left tokens to be computed again
   std::uint64_t undone = 0;         // steps that were cancelled or refused, and left what was before
   std::uint64_t lacked_memory = 0;  // steps that failed for it, and left what was before
 };

@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <string>
 
 #include "support/tiny_model.h"
+#include "support/tiny_recurrent.h"
 
 namespace kvasir::engine {
 namespace {
@@ -42,6 +44,29 @@ TEST(Simulation, OfThousandsOfCoursesOfEventsEndsWithTheBitsOfRunsAlone) {
   expect_often("steps undone", counts.undone);
   expect_often("steps without memory", counts.lacked_memory);
 }
+
+// The same where states and windows are kept: fewer courses, as each takes longer.
+class SimulationOfKinds : public testing::TestWithParam<const char*> {};
+
+TEST_P(SimulationOfKinds, EndsWithTheBitsOfRunsAlone) {
+  const std::string name = GetParam();
+  auto draft = name == "Hybrid" ? kvasir::test::tiny_hybrid() : kvasir::test::tiny_mamba2();
+  const auto model = kvasir::test::load(kvasir::test::with_vocabulary(draft, 96));
+  const auto tokenizer = text::Tokenizer::load(*model.file);
+  ASSERT_TRUE(tokenizer) << tokenizer.error().message();
+  test::SimulationCounts counts;
+  for (std::uint64_t seed = 0; seed < 600; ++seed) {
+    const std::string wrong = test::Simulation(model, **tokenizer, seed, counts).run();
+    ASSERT_TRUE(wrong.empty()) << wrong << ", seed " << seed;
+  }
+  for (const std::uint64_t count : {counts.behind, counts.undone, counts.forked_in_step, counts.reused,
+                                    counts.units, counts.waited_for_room, counts.lacked_memory}) {
+    EXPECT_GE(count, 50U);
+  }
+}
+
+constexpr auto kModelName = [](const auto& one) { return std::string(one.param); };
+INSTANTIATE_TEST_SUITE_P(Models, SimulationOfKinds, testing::Values("Mamba2", "Hybrid"), kModelName);
 
 }  // namespace
 }  // namespace kvasir::engine

@@ -238,11 +238,10 @@ GgufDraft tiny_model(const TinyShape& shape, std::uint64_t seed) {
   return draft;
 }
 
-GgufDraft tiny_talker(const TinyShape& shape, std::uint64_t seed) {
-  GgufDraft draft = tiny_model(shape, seed);
+GgufDraft with_vocabulary(GgufDraft draft, std::uint32_t size) {
   std::vector<std::string> tokens = {"<unk>", "<s>", "</s>", "\u2581"};
   std::vector<std::int32_t> types = {2, 3, 3, 1};  // unknown, control, control, normal
-  while (tokens.size() < shape.vocabulary) {
+  while (tokens.size() < size) {
     // Letters, then what follows them in the alphabet of Unicode.
     const auto code = static_cast<char32_t>('a' + tokens.size() - 4);
     std::string character;
@@ -264,6 +263,10 @@ GgufDraft tiny_talker(const TinyShape& shape, std::uint64_t seed) {
   draft.set("tokenizer.ggml.eos_token_id", 2U);
   draft.set("tokenizer.ggml.unknown_token_id", 0U);
   return draft;
+}
+
+GgufDraft tiny_talker(const TinyShape& shape, std::uint64_t seed) {
+  return with_vocabulary(tiny_model(shape, seed), shape.vocabulary);
 }
 
 namespace {

@@ -91,8 +91,9 @@ struct TinyShape {
 
 [[nodiscard]] GgufDraft tiny_model(const TinyShape& shape, std::uint64_t seed = 1);
 
-// The same with a vocabulary of the "llama" kind: <unk>, <s> (which begins a text), </s>, a space, and
+// A model with a vocabulary of the "llama" kind: <unk>, <s> (which begins a text), </s>, a space, and
 // distinct characters.
+[[nodiscard]] GgufDraft with_vocabulary(GgufDraft draft, std::uint32_t size);
 [[nodiscard]] GgufDraft tiny_talker(const TinyShape& shape, std::uint64_t seed = 1);
 
 // A model with the file it came from, loaded on one thread.
