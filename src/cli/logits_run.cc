@@ -258,7 +258,18 @@ Status LogitsRun::rewind(std::uint64_t length) {
   return {};
 }
 
+// Where no cell can be taken out of a conversation, fresh pages have come free with the fillers: ours lies
+// scattered when its own cells have changed places.
+Status LogitsRun::exchange_cells() {
+  KVASIR_ASSIGN(const std::span<const Token> held, engine_->tokens(main_));
+  const std::uint64_t count = held.size();
+  for (std::uint64_t i = 0; i + 1 < count / 2; i += 2)
+    KVASIR_TRY(engine_->swap_cells(main_, i, count - 1 - i));
+  return {};
+}
+
 Status LogitsRun::compact() {
+  if (!engine_->model().network().positions_can_move) KVASIR_TRY(exchange_cells());
   for (const ConversationId filler : fillers_) KVASIR_TRY(engine_->close(filler));
   fillers_.clear();
   KVASIR_ASSIGN(const std::uint64_t moved, engine_->compact(UINT64_MAX));

@@ -95,6 +95,7 @@ class LogitsRun {
   [[nodiscard]] Status scatter();
   [[nodiscard]] Status fork();
   [[nodiscard]] Status rewind(std::uint64_t length);
+  [[nodiscard]] Status exchange_cells();
   [[nodiscard]] Status compact();
   [[nodiscard]] Status find_again(std::span<const Token> held);
   [[nodiscard]] Status shift(const Via& via, std::uint64_t length);
