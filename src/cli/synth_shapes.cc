@@ -246,6 +246,93 @@ std::vector<Shape> recurrent_shapes() {
   };
 }
 
+const std::vector<TensorRecipe>& routed_layer() {
+  static const std::vector<TensorRecipe> tensors = [] {
+    std::vector<TensorRecipe> layer = llama_layer();
+    std::erase_if(layer, [](const TensorRecipe& tensor) {
+      return tensor.name.starts_with("ffn_") && tensor.fill == kMatrix;
+    });
+    layer.push_back({"ffn_gate_inp.weight", kMatrix, {kWidth, kExperts}});
+    layer.push_back({"ffn_gate_exps.weight", kMatrix, {kWidth, kFeedForward, kExperts}});
+    layer.push_back({"ffn_up_exps.weight", kMatrix, {kWidth, kFeedForward, kExperts}});
+    layer.push_back({"ffn_down_exps.weight", kMatrix, {kFeedForward, kWidth, kExperts}});
+    return layer;
+  }();
+  return tensors;
+}
+
+std::vector<KeyRecipe> routed_keys() {
+  std::vector<KeyRecipe> keys = decoder_keys(1e-5F, 10000.0F);
+  keys.push_back({"expert_count", Extent(kExperts)});
+  keys.push_back({"expert_used_count", Extent(std::uint64_t{2})});
+  return keys;
+}
+
+// Gemma 2's: a window in every second layer, norms behind each part, caps.
+const std::vector<TensorRecipe>& window_layer() {
+  static const std::vector<TensorRecipe> tensors = [] {
+    std::vector<TensorRecipe> layer = llama_layer();
+    layer.push_back({"post_attention_norm.weight", kNorm, {kWidth}});
+    layer.push_back({"post_ffw_norm.weight", kNorm, {kWidth}});
+    return layer;
+  }();
+  return tensors;
+}
+
+std::vector<KeyRecipe> window_keys() {
+  std::vector<KeyRecipe> keys = decoder_keys(1e-6F, 10000.0F);
+  keys.push_back({"attention.key_length", Extent(kHeadSize)});
+  keys.push_back({"attention.value_length", Extent(kHeadSize)});
+  keys.push_back({"attention.sliding_window", Extent(std::uint64_t{128})});
+  keys.push_back({"attn_logit_softcapping", 50.0F});
+  keys.push_back({"final_logit_softcapping", 30.0F});
+  return keys;
+}
+
+// Models of experts and of windows.
+std::vector<Shape> other_shapes() {
+  return {
+      {.name = "moe-tiny",
+       .architecture = "llama",
+       .sizes = {.width = 256,
+                 .layers = 4,
+                 .heads = 4,
+                 .kv_heads = 2,
+                 .head_size = 64,
+                 .feed_forward = 256,
+                 .experts = 8,
+                 .vocabulary = 512},
+       .keys = routed_keys(),
+       .tensors = tied_tensors(),
+       .stacks = {{"blk.", kLayers, routed_layer()}}},
+      {.name = "moe-16x",
+       .architecture = "llama",
+       .sizes = {.width = 1024,
+                 .layers = 16,
+                 .heads = 16,
+                 .kv_heads = 4,
+                 .head_size = 64,
+                 .feed_forward = 1024,
+                 .experts = 16,
+                 .vocabulary = 32000},
+       .keys = routed_keys(),
+       .tensors = tied_tensors(),
+       .stacks = {{"blk.", kLayers, routed_layer()}}},
+      {.name = "window-tiny",
+       .architecture = "gemma2",
+       .sizes = {.width = 256,
+                 .layers = 4,
+                 .heads = 4,
+                 .kv_heads = 2,
+                 .head_size = 64,
+                 .feed_forward = 768,
+                 .vocabulary = 512},
+       .keys = window_keys(),
+       .tensors = tied_tensors(),
+       .stacks = {{"blk.", kLayers, window_layer()}}},
+  };
+}
+
 std::vector<Shape> transformer_shapes() {
   return {
       {.name = "llama-1b",
@@ -289,6 +376,7 @@ std::vector<Shape> transformer_shapes() {
 
 std::vector<Shape> make_shapes() {
   std::vector<Shape> shapes = transformer_shapes();
+  for (Shape& shape : other_shapes()) shapes.push_back(std::move(shape));
   for (Shape& shape : recurrent_shapes()) shapes.push_back(std::move(shape));
   return shapes;
 }
@@ -319,6 +407,8 @@ std::uint64_t Sizes::of(Size size) const noexcept {
       return std::uint64_t{kv_heads} * head_size;
     case kFeedForward:
       return feed_forward;
+    case kExperts:
+      return experts;
     case kVocabulary:
       return vocabulary;
     case kChannels:

@@ -21,9 +21,10 @@ enum class Size : std::uint8_t {
   kHeads,
   kKvHeads,
   kHeadSize,
-  kQueries,  // heads x head size
-  kKeys,     // key and value heads x head size
-  kFeedForward,
+  kQueries,      // heads x head size
+  kKeys,         // key and value heads x head size
+  kFeedForward,  // of each expert, where there are some
+  kExperts,
   kVocabulary,
   kChannels,  // of a scan: scan heads x scan head size
   kScanHeads,
@@ -40,6 +41,7 @@ struct Sizes {
   std::uint32_t kv_heads = 0;
   std::uint32_t head_size = 0;
   std::uint32_t feed_forward = 0;
+  std::uint32_t experts = 0;
   std::uint64_t vocabulary = 0;
   std::uint32_t scan_heads = 0;
   std::uint32_t scan_head_size = 0;
