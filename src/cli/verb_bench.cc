@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/try.h"
 #include "cli/bench_cache.h"
+#include "cli/ceilings.h"
 #include "cli/crowd.h"
 #include "cli/interrupt.h"
 #include "cli/json.h"
@@ -51,12 +52,15 @@ struct Rate {
   std::uint64_t conversations = 0;
   double per_second = 0;
   double overhead = 0;  // planning and commit, of the steps' time
+  double limit = 0;     // tokens per second that the ceilings would allow
 };
 
 struct Figures {
   std::vector<Token> ids;
   std::uint64_t digest = 0;
   double prompt_per_second = 0;
+  double prompt_limit = 0;
+  Ceilings ceilings;
   std::vector<Rate> rates;
   CacheCosts cache;
 };
@@ -178,14 +182,28 @@ void append_cache(std::string& text, const CacheCosts& cache, std::uint64_t dept
   }
 }
 
+// "" where no limit is known.
+std::string share_text(double rate, double limit) {
+  return limit > 0 ? fmt::format(", {:.1f} % of the limit", rate / limit * 100) : std::string();
+}
+
 std::string text_of(const Figures& figures, const Options& options) {
   std::string text;
   const auto out = std::back_inserter(text);
-  fmt::format_to(out, "prompt of {}: {:.1f} tokens/s, digest {:016x}\n", figures.ids.size(),
-                 figures.prompt_per_second, figures.digest);
+  const Ceilings& ceilings = figures.ceilings;
+  fmt::format_to(
+      out,
+      "ceilings of {} threads in this run: {:.0f} G operations/s on bytes, {:.0f} on bf16, {:.0f} on "
+      "floats; {:.1f} GB/s read\n",
+      options.model.threads, ceilings.bytes * 1e-9, ceilings.bfloats * 1e-9, ceilings.floats * 1e-9,
+      ceilings.read * 1e-9);
+  fmt::format_to(out, "prompt of {}: {:.1f} tokens/s{}, digest {:016x}\n", figures.ids.size(),
+                 figures.prompt_per_second, share_text(figures.prompt_per_second, figures.prompt_limit),
+                 figures.digest);
   for (const Rate& rate : figures.rates) {
-    fmt::format_to(out, "generation, {} at depth {}: {:.1f} tokens/s, {:.3f} % for planning and commit\n",
-                   rate.conversations, options.depth, rate.per_second, rate.overhead * 100);
+    fmt::format_to(out, "generation, {} at depth {}: {:.1f} tokens/s{}, {:.3f} % for planning and commit\n",
+                   rate.conversations, options.depth, rate.per_second,
+                   share_text(rate.per_second, rate.limit), rate.overhead * 100);
   }
   append_cache(text, figures.cache, options.depth);
   return text;
@@ -214,13 +232,24 @@ void write_cache(JsonWriter& json, const CacheCosts& cache) {
   json.end_array();
 }
 
+void write_limits(JsonWriter& json, const Figures& figures) {
+  const Ceilings& ceilings = figures.ceilings;
+  json.key("ceilings").begin_object().member("bytes", ceilings.bytes).member("bf16", ceilings.bfloats);
+  json.member("f32", ceilings.floats).member("read", ceilings.read).end_object();
+  json.key("limit").begin_object().member("pp", figures.prompt_limit).key("tg").begin_object();
+  for (const Rate& rate : figures.rates) json.member(std::to_string(rate.conversations), rate.limit);
+  json.end_object().end_object();
+}
+
 std::string json_of(const Figures& figures, const Options& options) {
   std::string line;
   JsonWriter json(line);
   json.begin_object().member("threads", options.model.threads).member("depth", options.depth);
   json.member("pp", figures.prompt_per_second).key("tg").begin_object();
   for (const Rate& rate : figures.rates) json.member(std::to_string(rate.conversations), rate.per_second);
-  json.end_object().key("overhead").begin_object();
+  json.end_object();
+  write_limits(json, figures);
+  json.key("overhead").begin_object();
   for (const Rate& rate : figures.rates) json.member(std::to_string(rate.conversations), rate.overhead);
   json.end_object().key("cost_us").begin_object();
   for (const Cost& cost : figures.cache.operations) json.member(cost.name, cost.microseconds);
@@ -248,6 +277,13 @@ Status check_depth(const Options& options, std::uint64_t context) {
       {.wanted = options.depth + more, .limit = context, .setting = "--ctx"});
 }
 
+void add_limits(const Session& session, const Ceilings& ceilings, std::uint64_t depth, Figures& figures) {
+  const ModelWork work = work_of(*session.file, *session.model, session.options.types);
+  figures.ceilings = ceilings;
+  figures.prompt_limit = prompt_limit(work, ceilings, figures.ids.size());
+  for (Rate& rate : figures.rates) rate.limit = generation_limit(work, ceilings, rate.conversations, depth);
+}
+
 Status bench(const Options& options) {
   if (options.parallel > 0) {
     return run_crowd({.model = options.model,
@@ -273,7 +309,12 @@ Status bench(const Options& options) {
                             std::max<std::uint64_t>(most * each, ids.size() + options.model.page_cells),
                             static_cast<std::uint32_t>(std::min<std::uint64_t>(
                                 std::max(most, kBenchStepConversations), options.model.pass_tokens))));
-  KVASIR_ASSIGN(const Figures figures, Bench(*engine, options).run(std::move(ids)));
+  // Before and after: the machine may be busier at one time than at another.
+  KVASIR_ASSIGN(Ceilings ceilings, measure_ceilings(*session.pool));
+  KVASIR_ASSIGN(Figures figures, Bench(*engine, options).run(std::move(ids)));
+  KVASIR_ASSIGN(const Ceilings after, measure_ceilings(*session.pool));
+  ceilings.take(after);
+  add_limits(session, ceilings, options.depth, figures);
   return print(options.json ? json_of(figures, options) : text_of(figures, options));
 }
 

@@ -18,43 +18,6 @@ using quant::BlockType;
 
 constexpr std::size_t kAlign = 64;
 
-PanelKind kind_of(BlockType type) {
-  switch (type) {
-    case BlockType::kF16:
-      return PanelKind::kF16;
-    case BlockType::kBF16:
-      return PanelKind::kBF16;
-    case BlockType::kQ8_0:
-      return PanelKind::kQ8_0;
-    case BlockType::kQ4_0:
-      return PanelKind::kQ4_0;
-    case BlockType::kQ4_1:
-      return PanelKind::kQ4_1;
-    case BlockType::kQ5_0:
-      return PanelKind::kQ5_0;
-    case BlockType::kQ5_1:
-      return PanelKind::kQ5_1;
-    case BlockType::kQ2_K:
-      return PanelKind::kQ2_K;
-    case BlockType::kQ3_K:
-      return PanelKind::kQ3_K;
-    case BlockType::kQ4_K:
-      return PanelKind::kQ4_K;
-    case BlockType::kQ5_K:
-      return PanelKind::kQ5_K;
-    case BlockType::kQ6_K:
-      return PanelKind::kQ6_K;
-    case BlockType::kIQ4_NL:
-      return PanelKind::kIQ4_NL;
-    case BlockType::kIQ4_XS:
-      return PanelKind::kIQ4_XS;
-    case BlockType::kMXFP4:
-      return PanelKind::kMXFP4;
-    default:
-      return PanelKind::kF32;
-  }
-}
-
 // Lays arrays one behind the other, each aligned.
 class LayoutBuilder {
  public:
@@ -112,6 +75,43 @@ void put_elements(const PanelLane<std::uint8_t>& lane, const std::uint8_t* row, 
 
 }  // namespace
 
+PanelKind panel_kind(BlockType type) noexcept {
+  switch (type) {
+    case BlockType::kF16:
+      return PanelKind::kF16;
+    case BlockType::kBF16:
+      return PanelKind::kBF16;
+    case BlockType::kQ8_0:
+      return PanelKind::kQ8_0;
+    case BlockType::kQ4_0:
+      return PanelKind::kQ4_0;
+    case BlockType::kQ4_1:
+      return PanelKind::kQ4_1;
+    case BlockType::kQ5_0:
+      return PanelKind::kQ5_0;
+    case BlockType::kQ5_1:
+      return PanelKind::kQ5_1;
+    case BlockType::kQ2_K:
+      return PanelKind::kQ2_K;
+    case BlockType::kQ3_K:
+      return PanelKind::kQ3_K;
+    case BlockType::kQ4_K:
+      return PanelKind::kQ4_K;
+    case BlockType::kQ5_K:
+      return PanelKind::kQ5_K;
+    case BlockType::kQ6_K:
+      return PanelKind::kQ6_K;
+    case BlockType::kIQ4_NL:
+      return PanelKind::kIQ4_NL;
+    case BlockType::kIQ4_XS:
+      return PanelKind::kIQ4_XS;
+    case BlockType::kMXFP4:
+      return PanelKind::kMXFP4;
+    default:
+      return PanelKind::kF32;
+  }
+}
+
 Result<Panels> Panels::allocate(BlockType source, std::size_t rows, std::size_t columns) {
   const quant::BlockTypeInfo& info = quant::block_type_info(source);
   if (rows == 0 || columns == 0 || columns % info.values != 0) {
@@ -126,7 +126,7 @@ Result<Panels> Panels::allocate(BlockType source, std::size_t rows, std::size_t 
   if (!values) return fail(Outcome::kInvalidArgument, "a weight matrix is larger than memory can be");
   Panels panels;
   panels.source_ = source;
-  panels.kind_ = kind_of(source);
+  panels.kind_ = panel_kind(source);
   panels.rows_ = rows;
   panels.columns_ = columns;
   panels.raw_row_bytes_ = columns / info.values * info.bytes;

@@ -31,6 +31,9 @@ namespace kvasir::simd {
 // Rows in a panel.
 inline constexpr std::size_t kPanelRows = 16;
 
+// How panels keep the numbers of a block type: kF32 for types that are unpacked.
+[[nodiscard]] PanelKind panel_kind(quant::BlockType type) noexcept;
+
 // The panels of one weight matrix. Move-only; constant once filled, then any thread may read.
 class Panels {
  public:

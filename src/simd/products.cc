@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "hwy/cache_control.h"
 #include "simd/byte_products.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -39,78 +40,109 @@ void DecodeTile(const Panels& weights, std::size_t index, std::size_t k, std::si
   }
 }
 
-// Goes on with the sums of kPanelsAtOnce panels and kColumnsAtOnce columns over `count` more k; the sums so
-// far are in the output. The accumulators are independent chains, which hides the latency of the fused
-// multiply-add.
-template <std::size_t kPanelsAtOnce, std::size_t kColumnsAtOnce>
-HWY_INLINE void Accumulate(const float* HWY_RESTRICT tiles, const float* const* x, std::size_t k,
-                           std::size_t count, float* const* out) {
-  F16x sums[kPanelsAtOnce][kColumnsAtOnce];
-  for (std::size_t p = 0; p < kPanelsAtOnce; ++p) {
-    for (std::size_t c = 0; c < kColumnsAtOnce; ++c) {
-      sums[p][c] = k == 0 ? Splat(0.0f) : LoadFloats(out[c] + p * 16);
-    }
+// A tile of sums that lives in registers, beside the weights of its panels and one activation: independent
+// chains that hide the latency of the fused multiply-add, and few loads for each of them.
+constexpr std::size_t kPanelsAtOnce = kParts == 1 ? 4 : 1;
+constexpr std::size_t kColumnsAtOnce = 6;
+
+// k that a tile goes through at once: so much of four panels stays near while all columns pass.
+constexpr std::size_t kStretch = 1024;
+
+// How far ahead of its use a panel is fetched where few columns read it once: elements.
+constexpr std::size_t kAhead = 1024;
+
+// The weights of some panels and the activations of some columns, from a stretch's first k on.
+template <class T, std::size_t kPanels, std::size_t kColumns>
+struct TileInput {
+  const T* weights[kPanels];
+  const float* x[kColumns];
+};
+
+// Goes on with the sums of kPanels panels and kColumns columns over `count` more k; the sums so far are in
+// the output, unless this is the beginning.
+template <class T, std::size_t kPanels, std::size_t kColumns>
+HWY_INLINE void Accumulate(const TileInput<T, kPanels, kColumns>& input, bool begin, std::size_t count,
+                           float* const* out) {
+  F16x sums[kPanels][kColumns];
+  for (std::size_t p = 0; p < kPanels; ++p) {
+    for (std::size_t c = 0; c < kColumns; ++c) sums[p][c] = begin ? Splat(0.0f) : LoadFloats(out[c] + p * 16);
   }
   for (std::size_t i = 0; i < count; ++i) {
-    F16x activation[kColumnsAtOnce];
-    for (std::size_t c = 0; c < kColumnsAtOnce; ++c) activation[c] = Splat(x[c][k + i]);
-    for (std::size_t p = 0; p < kPanelsAtOnce; ++p) {
-      const F16x weight = LoadFloats(tiles + (p * kDecodeColumns + i) * 16);
-      for (std::size_t c = 0; c < kColumnsAtOnce; ++c) sums[p][c] = MulAdd(weight, activation[c], sums[p][c]);
+    F16x weight[kPanels];
+    for (std::size_t p = 0; p < kPanels; ++p) {
+      if constexpr (kColumns <= 2) hwy::Prefetch(input.weights[p] + i * 16 + kAhead);
+      weight[p] = LoadElements(input.weights[p] + i * 16);
+    }
+    for (std::size_t c = 0; c < kColumns; ++c) {
+      const F16x activation = Splat(input.x[c][i]);
+      for (std::size_t p = 0; p < kPanels; ++p) sums[p][c] = MulAdd(weight[p], activation, sums[p][c]);
     }
   }
-  for (std::size_t p = 0; p < kPanelsAtOnce; ++p) {
-    for (std::size_t c = 0; c < kColumnsAtOnce; ++c) StoreFloats(sums[p][c], out[c] + p * 16);
-  }
-}
-
-template <std::size_t kPanelsAtOnce>
-void AccumulateColumns(const float* tiles, const Activations& x, std::size_t k, std::size_t count,
-                       const ProductOutput& out, std::size_t row) {
-  constexpr std::size_t kAtOnce = 4;
-  for (std::size_t c = 0; c < x.count; c += kAtOnce) {
-    const float* columns[kAtOnce] = {};
-    float* sums[kAtOnce] = {};
-    const std::size_t some = std::min(kAtOnce, x.count - c);
-    for (std::size_t i = 0; i < some; ++i) {
-      columns[i] = x.column(c + i);
-      sums[i] = out.column(c + i) + row;
-    }
-    switch (some) {
-      case 1:
-        Accumulate<kPanelsAtOnce, 1>(tiles, columns, k, count, sums);
-        break;
-      case 2:
-        Accumulate<kPanelsAtOnce, 2>(tiles, columns, k, count, sums);
-        break;
-      case 3:
-        Accumulate<kPanelsAtOnce, 3>(tiles, columns, k, count, sums);
-        break;
-      default:
-        Accumulate<kPanelsAtOnce, 4>(tiles, columns, k, count, sums);
-        break;
-    }
+  for (std::size_t p = 0; p < kPanels; ++p) {
+    for (std::size_t c = 0; c < kColumns; ++c) StoreFloats(sums[p][c], out[c] + p * 16);
   }
 }
 
-template <std::size_t kPanelsAtOnce>
-void MultiplyGroup(const Panels& weights, std::size_t panel, const Activations& x, const ProductOutput& out) {
-  alignas(64) float tiles[kPanelsAtOnce * kDecodeColumns * 16];
-  for (std::size_t k = 0; k < x.width; k += kDecodeColumns) {
-    const std::size_t count = std::min(kDecodeColumns, x.width - k);
-    for (std::size_t p = 0; p < kPanelsAtOnce; ++p) {
-      DecodeTile(weights, panel + p, k, count, tiles + p * kDecodeColumns * 16);
-    }
-    AccumulateColumns<kPanelsAtOnce>(tiles, x, k, count, out, panel * 16);
+// One multiplication: what all its tiles have in common.
+struct FloatProduct {
+  const Panels* weights;
+  const Activations* x;
+  const ProductOutput* out;
+};
+
+template <class T, std::size_t kPanels, std::size_t kColumns>
+void MultiplyTile(const FloatProduct& product, std::size_t panel, std::size_t column, std::size_t k,
+                  std::size_t count) {
+  TileInput<T, kPanels, kColumns> input;
+  float* out[kColumns];
+  for (std::size_t p = 0; p < kPanels; ++p) {
+    const std::byte* const numbers = product.weights->panel(panel + p) + product.weights->layout().quants;
+    input.weights[p] = reinterpret_cast<const T*>(numbers) + k * 16;
+  }
+  for (std::size_t c = 0; c < kColumns; ++c) {
+    input.x[c] = product.x->column(column + c) + k;
+    out[c] = product.out->column(column + c) + panel * 16;
+  }
+  Accumulate<T, kPanels, kColumns>(input, k == 0, count, out);
+}
+
+template <class T, std::size_t kPanels>
+void MultiplyGroup(const FloatProduct& product, std::size_t panel) {
+  const Activations& x = *product.x;
+  for (std::size_t k = 0; k < x.width; k += kStretch) {
+    const std::size_t count = std::min(kStretch, x.width - k);
+    std::size_t c = 0;
+    for (; c + kColumnsAtOnce <= x.count; c += kColumnsAtOnce)
+      MultiplyTile<T, kPanels, kColumnsAtOnce>(product, panel, c, k, count);
+    for (; c + 4 <= x.count; c += 4) MultiplyTile<T, kPanels, 4>(product, panel, c, k, count);
+    for (; c + 2 <= x.count; c += 2) MultiplyTile<T, kPanels, 2>(product, panel, c, k, count);
+    if (c < x.count) MultiplyTile<T, kPanels, 1>(product, panel, c, k, count);
+  }
+}
+
+template <class T>
+void MultiplyElements(const FloatProduct& product, std::size_t first, std::size_t last) {
+  std::size_t panel = first;
+  for (; panel + kPanelsAtOnce <= last; panel += kPanelsAtOnce)
+    MultiplyGroup<T, kPanelsAtOnce>(product, panel);
+  if constexpr (kPanelsAtOnce > 1) {
+    for (; panel < last; ++panel) MultiplyGroup<T, 1>(product, panel);
   }
 }
 
 void Multiply(const Panels& weights, std::size_t first, std::size_t last, const Activations& x,
               const ProductOutput& out) {
-  std::size_t panel = first;
-  for (; panel + kPanelGroup <= last; panel += kPanelGroup)
-    MultiplyGroup<kPanelGroup>(weights, panel, x, out);
-  for (; panel < last; ++panel) MultiplyGroup<1>(weights, panel, x, out);
+  const FloatProduct product = {&weights, &x, &out};
+  switch (weights.kind()) {
+    case PanelKind::kF32:
+      return MultiplyElements<float>(product, first, last);
+    case PanelKind::kF16:
+      return MultiplyElements<hwy::float16_t>(product, first, last);
+    case PanelKind::kBF16:
+      return MultiplyElements<hwy::bfloat16_t>(product, first, last);
+    default:
+      return;
+  }
 }
 
 std::int64_t Target() {

@@ -88,6 +88,22 @@ TEST(BenchVerb, MeasuresWhatTheCacheCostsAtADepthAndMovesNoByteForIt) {
   EXPECT_GE(number(run.out, {"attention_us", "runs"}), 20);
 }
 
+TEST(BenchVerb, ComparesWithTheCeilingsOfTheSameRun) {
+  const ProgramRun run = bench({"--batch", "1,3", "--depth", "64", "--json"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  const double read = number(run.out, {"ceilings", "read"});
+  EXPECT_GT(read, 0);
+  EXPECT_GE(number(run.out, {"ceilings", "bytes"}), 0);
+  // Generating reads the weights and what lies in the cache: no rate is above that of the bytes of its cells.
+  const double limit = number(run.out, {"limit", "tg", "3"});
+  EXPECT_GT(limit, 0);
+  EXPECT_LT(limit, read / (64 * kCellBytes));
+  EXPECT_GT(number(run.out, {"limit", "pp"}), 0);
+  const ProgramRun text = bench({});
+  for (const char* part : {"ceilings of ", " GB/s read", " % of the limit, digest "})
+    EXPECT_NE(text.out.find(part), std::string::npos) << part << " in " << text.out;
+}
+
 TEST(BenchVerb, CompactsWhatItHasScattered) {
   const ProgramRun run = bench({"--depth", "300", "--json"});
   ASSERT_EQ(run.status, 0) << run.err;

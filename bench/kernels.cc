@@ -1,0 +1,190 @@
+// The kernels alone, one thread: products of every kind of weights for few and many columns, activations into
+// bytes, attention over every type of cache. Rates are of operations, a product and its sum counting as two.
+//
+//   kernels [--benchmark_filter=REGEX] and what else Google Benchmark takes
+
+#include <benchmark/benchmark.h>
+
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/fp_mode.h"
+#include "kv/arena.h"
+#include "quant/block_type.h"
+#include "quant/draw.h"
+#include "simd/attention.h"
+#include "simd/byte_columns.h"
+#include "simd/ceilings.h"
+#include "simd/panels.h"
+#include "simd/products.h"
+#include "simd/vector_math.h"
+
+namespace kvasir {
+namespace {
+
+using quant::BlockType;
+
+constexpr std::size_t kRows = 1024;
+constexpr std::size_t kWidth = 2048;
+
+void count_operations(benchmark::State& state, double each) {
+  state.counters["operations"] =
+      benchmark::Counter(each * static_cast<double>(state.iterations()), benchmark::Counter::kIsRate);
+}
+
+// Random blocks as panels; nothing where memory is short.
+std::vector<simd::Panels> random_panels(BlockType type) {
+  const quant::BlockTypeInfo& info = quant::block_type_info(type);
+  const std::size_t row_bytes = kWidth / info.values * info.bytes;
+  auto panels = simd::Panels::allocate(type, kRows, kWidth);
+  const auto drawer = quant::BlockDrawer::create(type, {}, 1);
+  if (!panels || !drawer) return {};
+  std::vector<std::byte> raw(simd::kPanelRows * row_bytes);
+  for (std::size_t p = 0; p < panels->panel_count(); ++p) {
+    drawer->draw(p * raw.size() / info.bytes, raw);
+    if (!panels->fill(p, raw)) return {};
+  }
+  std::vector<simd::Panels> one;
+  one.push_back(*std::move(panels));
+  return one;
+}
+
+std::vector<float> waves(std::size_t count) {
+  std::vector<float> values(count);
+  for (std::size_t i = 0; i < count; ++i) values[i] = std::sin(static_cast<float>(i) * 0.37F);
+  return values;
+}
+
+void multiply(benchmark::State& state, BlockType type) {
+  const base::FloatingPointMode mode;
+  const auto columns = static_cast<std::size_t>(state.range(0));
+  const std::vector<simd::Panels> made = random_panels(type);
+  if (made.empty()) return state.SkipWithError("no memory");
+  const simd::Panels& weights = made[0];
+  const bool codes = simd::is_codes(weights.kind());
+  auto bytes = simd::ByteRows::allocate(columns, kWidth, codes ? weights.activation_block() : 32);
+  if (!bytes) return state.SkipWithError("no memory");
+  const std::vector<float> x = waves(columns * kWidth);
+  std::vector<float> out(columns * kRows);
+  for (std::size_t c = 0; c < columns; ++c) bytes->pack(c, std::span(x).subspan(c * kWidth, kWidth));
+  for (auto _ : state) {
+    for (std::size_t p = 0; p < weights.panel_count(); p += simd::kPanelGroup) {
+      const simd::ProductOutput to{out.data(), kRows};
+      if (codes) {
+        simd::multiply(weights, p, p + simd::kPanelGroup, bytes->columns(0, columns, kWidth), to);
+      } else {
+        simd::multiply(weights, p, p + simd::kPanelGroup, {x.data(), columns, kWidth, kWidth}, to);
+      }
+    }
+    benchmark::DoNotOptimize(out.data());
+  }
+  count_operations(state, 2.0 * kRows * kWidth * static_cast<double>(columns));
+}
+
+void pack(benchmark::State& state) {
+  auto bytes = simd::ByteRows::allocate(1, kWidth, static_cast<std::size_t>(state.range(0)));
+  if (!bytes) return state.SkipWithError("no memory");
+  const std::vector<float> x = waves(kWidth);
+  for (auto _ : state) {
+    bytes->pack(0, x);
+    benchmark::ClobberMemory();
+  }
+  count_operations(state, kWidth);
+}
+
+// Eight queries over `range` cells of 64 dimensions, as one KV head of four queries has them for two rows.
+void attend(benchmark::State& state, kv::CacheElement element) {
+  const base::FloatingPointMode mode;
+  constexpr std::uint32_t kPage = 32;
+  constexpr std::size_t kDims = 64;
+  const auto cells = static_cast<std::uint32_t>(state.range(0));
+  const auto queries = static_cast<std::size_t>(state.range(1));
+  const kv::LayerGeometry layer{.kv_heads = 1, .key_dims = kDims, .value_dims = kDims};
+  auto arena = kv::Arena::create({&layer, 1}, {element, element}, kPage, cells / kPage);
+  if (!arena) return state.SkipWithError("no memory");
+  const std::vector<float> row = waves(kDims * 8);
+  std::vector<kv::FrameRun> runs;
+  for (std::uint32_t cell = 0; cell < cells; ++cell) {
+    const auto frame = static_cast<pages::FrameId>(cell / kPage);
+    const std::span<const float> at = std::span(row).subspan(cell % 256, kDims);
+    arena->store(layer, frame, cell % kPage, at, at);
+    if (cell % kPage == 0) runs.push_back({frame, 0, kPage, cell});
+  }
+  kv::ResolvedRuns resolved;
+  arena->resolve(layer, runs, resolved);
+  std::vector<float> out(8 * kDims);
+  std::vector<simd::AttentionQuery> all;
+  for (std::size_t q = 0; q < queries; ++q)
+    all.push_back({.query = row.data() + q * kDims, .out = out.data() + q * kDims, .visible = cells});
+  for (auto _ : state) {
+    arena->attend(layer, 0, 0.125F, resolved, all);
+    benchmark::DoNotOptimize(out.data());
+  }
+  count_operations(state, 4.0 * kDims * cells * static_cast<double>(queries));
+}
+
+void norm(benchmark::State& state) {
+  const std::vector<float> x = waves(kWidth);
+  std::vector<float> out(kWidth);
+  for (auto _ : state) {
+    simd::rms_norm(x, x, 1e-5F, out);
+    benchmark::DoNotOptimize(out.data());
+  }
+  count_operations(state, kWidth);
+}
+
+void silu(benchmark::State& state) {
+  const std::vector<float> x = waves(kWidth);
+  std::vector<float> gate = x;
+  for (auto _ : state) {
+    simd::silu_gate(gate, x);
+    benchmark::DoNotOptimize(gate.data());
+  }
+  count_operations(state, kWidth);
+}
+
+void ceiling(benchmark::State& state, simd::CeilingLoop (*of)() noexcept) {
+  const simd::CeilingLoop loop = of();
+  if (loop.run == nullptr) return state.SkipWithError("no such instruction here");
+  for (auto _ : state) loop.run(16);
+  count_operations(state, 16 * loop.operations);
+}
+
+void add_benchmarks() {
+  benchmark::RegisterBenchmark("ceiling/bytes", ceiling, simd::byte_ceiling);
+  benchmark::RegisterBenchmark("ceiling/bf16", ceiling, simd::bfloat_ceiling);
+  benchmark::RegisterBenchmark("ceiling/floats", ceiling, simd::float_ceiling);
+  for (const quant::BlockTypeInfo& info : quant::block_types()) {
+    if (!info.unpacks) continue;
+    const bool own = info.type == BlockType::kF32 || simd::panel_kind(info.type) != simd::PanelKind::kF32;
+    if (!own) continue;
+    for (const std::int64_t columns : {1, 4, 16, 128})
+      benchmark::RegisterBenchmark(("product/" + std::string(info.name)).c_str(), multiply, info.type)
+          ->Arg(columns);
+  }
+  for (const kv::CacheElement element :
+       {kv::CacheElement::kF32, kv::CacheElement::kF16, kv::CacheElement::kBF16, kv::CacheElement::kQ8_0,
+        kv::CacheElement::kQ4_0}) {
+    for (const std::int64_t queries : {4, 8})
+      benchmark::RegisterBenchmark(("attention/" + std::string(kv::element_name(element))).c_str(), attend,
+                                   element)
+          ->Args({4096, queries});
+  }
+  benchmark::RegisterBenchmark("pack", pack)->Arg(32)->Arg(256);
+  benchmark::RegisterBenchmark("norm", norm);
+  benchmark::RegisterBenchmark("silu", silu);
+}
+
+}  // namespace
+}  // namespace kvasir
+
+int main(int argc, char** argv) {
+  kvasir::add_benchmarks();
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  benchmark::RunSpecifiedBenchmarks();
+  benchmark::Shutdown();
+  return 0;
+}
