@@ -17,6 +17,12 @@ constexpr std::size_t kHugePage = std::size_t{2} << 20;
 }  // namespace
 
 Result<Buffer> Buffer::allocate(std::size_t bytes) {
+  auto buffer = allocate_unset(bytes);
+  if (buffer && bytes > 0) std::memset(buffer->data(), 0, bytes);
+  return buffer;
+}
+
+Result<Buffer> Buffer::allocate_unset(std::size_t bytes) {
   if (bytes == 0) return Buffer();
   const std::size_t alignment = bytes >= kHugePage ? kHugePage : 64;
   const std::size_t rounded = checked_round_up(bytes, alignment).value_or(SIZE_MAX);
@@ -27,7 +33,6 @@ Result<Buffer> Buffer::allocate(std::size_t bytes) {
   }
   // Advice only: without huge pages the buffer is right and a little slower.
   if (alignment == kHugePage) (void)::madvise(memory, rounded, MADV_HUGEPAGE);
-  std::memset(memory, 0, rounded);
   return Buffer(static_cast<std::byte*>(memory), bytes);
 }
 

@@ -9,12 +9,15 @@
 
 namespace kvasir::base {
 
-// Owns zeroed bytes whose start is aligned to 64 (2 MiB and backed by huge pages, where the kernel allows,
+// Owns bytes whose start is aligned to 64 (2 MiB and backed by huge pages, where the kernel allows,
 // from 2 MiB on). Move-only. The bytes stay where they are when the Buffer moves.
 class Buffer {
  public:
-  // `bytes` may be 0. kOutOfMemory names the bytes wanted.
+  // Zeros. `bytes` may be 0. kOutOfMemory names the bytes wanted.
   [[nodiscard]] static Result<Buffer> allocate(std::size_t bytes);
+
+  // The same, of any content: for whoever writes all of it before anything is read.
+  [[nodiscard]] static Result<Buffer> allocate_unset(std::size_t bytes);
 
   Buffer() = default;
   Buffer(Buffer&& other) noexcept

@@ -13,6 +13,9 @@ KVASIR_INLINE void Unrolled(const Body& body) {
   }(std::make_index_sequence<kCount>());
 }
 
+// Blocks of 32 numbers between a request for memory and its use.
+inline constexpr std::size_t kFetchedAhead = 8;
+
 // The arrays of one panel.
 template <PanelKind kKind>
 class PanelReader {
@@ -47,6 +50,26 @@ class PanelReader {
       if constexpr (kRecipe.table == CodeTable::kNonLinear4) return Isa::LookUp(kNonLinearCodes, low);
       if constexpr (kRecipe.table == CodeTable::kTwiceFloat4) return Isa::LookUp(kTwiceFloatCodes, low);
       return low;
+    }
+  }
+
+  // Asks for what is read some blocks of 32 further on: memory is far, and its own guesses end with each of
+  // its pages.
+  KVASIR_INLINE void FetchAhead(std::size_t block) const {
+    constexpr std::size_t kBits = kRecipe.bits;
+    constexpr std::size_t kLines = kBits == 8 ? 8 : kBits >= 4 ? 4 : 2;
+    constexpr std::size_t kHighLines = kBits == 8 ? 0 : kBits - kLines;
+    const std::size_t at = block + kFetchedAhead;
+    Unrolled<kLines>([&](auto i) KVASIR_INLINE_LAMBDA { Isa::Fetch(quants_ + (at * kLines + i) * 64); });
+    if constexpr (kHighLines > 0) {
+      Unrolled<kHighLines>([&](auto i)
+                               KVASIR_INLINE_LAMBDA { Isa::Fetch(high_bits_ + (at * kHighLines + i) * 64); });
+    }
+    if constexpr (kRecipe.scale == ScaleForm::kHalf) {
+      Isa::Fetch(scales_ + at * 32);
+      if constexpr (kRecipe.offsets) Isa::Fetch(offsets_ + at * 32);
+    } else {
+      Isa::Fetch((kRecipe.scale == ScaleForm::kExponent ? scales_ : sub_scales_) + at * 512 / kRecipe.sub);
     }
   }
 
@@ -167,11 +190,13 @@ KVASIR_INLINE void ScaleSubBlock(const PanelReader<kKind>* readers, const TileCo
   });
 }
 
-// kPanels panels times kColumns columns.
+// kPanels panels times kColumns columns. The first columns are those for which panels come from memory.
 template <PanelKind kKind, std::size_t kPanels, std::size_t kColumns>
 KVASIR_INLINE void MultiplyTile(const Panels& weights, std::size_t panel, const ByteColumns& x,
                                 std::size_t column, const ProductOutput& out) {
   constexpr CodeRecipe kRecipe = recipe_of(kKind);
+  // One column is through with its panels so soon that requests would only be in its way.
+  const bool fetch = column == 0 && kColumns > 1;
   constexpr std::size_t kTile = kPanels * kColumns;
   constexpr std::size_t kSubs = kRecipe.block / kRecipe.sub;
   PanelReader<kKind> readers[kPanels];
@@ -187,6 +212,10 @@ KVASIR_INLINE void MultiplyTile(const Panels& weights, std::size_t panel, const 
     Unrolled<kTile>([&](auto i) KVASIR_INLINE_LAMBDA { part[i] = Isa::Zero(); });
     for (std::size_t s = 0; s < kSubs; ++s) {
       const std::size_t sub = block * kSubs + s;
+      if (fetch && (kRecipe.sub == 32 || s % 2 == 0)) {
+        const std::size_t some = sub * kRecipe.sub / 32;
+        for (std::size_t p = 0; p < kPanels; ++p) readers[p].FetchAhead(some);
+      }
       Isa::Ints whole[kTile];
       if (kRecipe.sub == 16 && sub % 2 == 1) {
         SumSubBlock<kKind, kPanels, kColumns, kRecipe.sub == 16 ? 4 : 0>(readers, columns, sub, whole);

@@ -38,6 +38,9 @@ struct Isa {
   static constexpr std::size_t kColumnsAtOnce = 4;
   static constexpr std::size_t kPanelsOfOneColumn = 2;
 
+  KVASIR_INLINE static void Fetch(const std::uint8_t* from) {
+    _mm_prefetch(reinterpret_cast<const char*>(from), _MM_HINT_T0);
+  }
   KVASIR_INLINE static Bytes Load(const std::uint8_t* from) {
     const auto* at = reinterpret_cast<const __m256i*>(from);
     return {{_mm256_load_si256(at), _mm256_load_si256(at + 1)}};

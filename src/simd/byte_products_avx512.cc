@@ -35,6 +35,9 @@ struct Isa {
   static constexpr std::size_t kColumnsAtOnce = 4;
   static constexpr std::size_t kPanelsOfOneColumn = 4;
 
+  KVASIR_INLINE static void Fetch(const std::uint8_t* from) {
+    _mm_prefetch(reinterpret_cast<const char*>(from), _MM_HINT_T0);
+  }
   KVASIR_INLINE static Bytes Load(const std::uint8_t* from) { return _mm512_load_si512(from); }
   KVASIR_INLINE static Bytes And(Bytes value, int mask) {
     return _mm512_and_si512(value, _mm512_set1_epi8(static_cast<char>(mask)));

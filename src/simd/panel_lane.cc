@@ -10,50 +10,99 @@
 namespace kvasir::simd {
 namespace {
 
-using Lane = PanelLane<std::uint8_t>;
-
-// Codes go four at a time: those of k, k + 1, k + 2, k + 3 in the bytes of a word, the lowest first.
-
 constexpr std::uint32_t in_each_byte(std::uint32_t bits) {
   return bits * 0x0101'0101U;
 }
 
-void add_word(std::uint8_t* to, std::uint32_t bits) {
-  quant::store_u32(to, quant::load_u32(to) | bits);
+// Codes go four at a time, those of k, k + 1, k + 2, k + 3 in the bytes of a word, the lowest first; and
+// sixteen rows at a time, so that what is written of a panel is written from its start to its end.
+using Words = std::array<std::uint32_t, kPanelRows>;
+
+template <class Change>
+Words changed(const Words& words, const Change& change) {
+  Words out;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled below
+  for (std::size_t row = 0; row < kPanelRows; ++row) out[row] = change(words[row]);
+  return out;
 }
 
-// Puts codes of the recipe's bits; k is a multiple of 4.
-class CodeWriter {
- public:
-  CodeWriter(const Lane& lane, std::size_t bits) : lane_(lane), bits_(bits) {}
+template <class Merge>
+Words merged(const Words& a, const Words& b, const Merge& merge) {
+  Words out;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled below
+  for (std::size_t row = 0; row < kPanelRows; ++row) out[row] = merge(a[row], b[row]);
+  return out;
+}
 
-  void put(std::size_t k, std::uint32_t codes) const {
-    const PanelLayout& layout = lane_.layout();
-    if (bits_ == 8) return add_word(lane_.four(layout.quants, k / 4), codes);
-    if (bits_ >= 4) {
-      add_word(lane_.four(layout.quants, k / 8), (codes & in_each_byte(15)) << (k % 8));
-      if (bits_ == 5) put_bits(k, codes >> 4);
-      if (bits_ == 6) put_pairs(layout.high_bits, k, codes >> 4);
-    } else {
-      put_pairs(layout.quants, k, codes);
-      if (bits_ == 3) put_bits(k, codes >> 2);
-    }
+// `mask` of the words' bytes, moved right by `shift` first.
+Words field(const Words& words, std::size_t shift, std::uint32_t mask) {
+  return changed(words, [&](std::uint32_t word) { return (word >> shift) & in_each_byte(mask); });
+}
+
+Words either(const Words& a, const Words& b) {
+  return merged(a, b, [](std::uint32_t x, std::uint32_t y) { return x | y; });
+}
+
+// One block of each row, as in the file.
+class RawBlocks {
+ public:
+  RawBlocks(const RawRows& rows, std::size_t at) : first_(rows.data + at), rows_(&rows) {}
+
+  [[nodiscard]] std::size_t rows() const { return rows_->count; }
+  [[nodiscard]] const std::uint8_t* of(std::size_t row) const { return first_ + row * rows_->stride; }
+
+  // The words at an offset of every row's block; 0 of rows that there are not.
+  [[nodiscard]] Words words(std::size_t offset) const {
+    Words out{};
+    for (std::size_t row = 0; row < rows(); ++row) out[row] = quant::load_u32(of(row) + offset);
+    return out;
   }
 
  private:
-  void put_bits(std::size_t k, std::uint32_t codes) const {
-    add_word(lane_.four(lane_.layout().high_bits, k / 32), (codes & in_each_byte(1)) << (k % 32 / 4));
-  }
-  void put_pairs(std::size_t array, std::size_t k, std::uint32_t codes) const {
-    add_word(lane_.four(array, k / 16), (codes & in_each_byte(3)) << (k % 16 / 4 * 2));
-  }
-  const Lane& lane_;
-  std::size_t bits_;
+  const std::uint8_t* first_;
+  const RawRows* rows_;
 };
 
-void put_half(const Lane& lane, std::size_t array, std::size_t block, const std::uint8_t* half) {
-  std::memcpy(lane.half(array, block), half, 2);
-}
+// Writes into a panel of zeros.
+class PanelWriter {
+ public:
+  PanelWriter(std::uint8_t* panel, const PanelLayout& layout) : panel_(panel), layout_(&layout) {}
+
+  [[nodiscard]] const PanelLayout& layout() const { return *layout_; }
+
+  // Codes of kBits bits; k is a multiple of 4.
+  template <std::size_t kBits>
+  void codes(std::size_t k, const Words& four) const {
+    if constexpr (kBits == 8) {
+      add(layout_->quants, k / 4, four, 0xFF, 0);
+    } else if constexpr (kBits >= 4) {
+      add(layout_->quants, k / 8, four, 15, k % 8);
+      if constexpr (kBits == 5) add(layout_->high_bits, k / 32, field(four, 4, 1), 1, k % 32 / 4);
+      if constexpr (kBits == 6) add(layout_->high_bits, k / 16, field(four, 4, 3), 3, k % 16 / 4 * 2);
+    } else {
+      add(layout_->quants, k / 16, four, 3, k % 16 / 4 * 2);
+      if constexpr (kBits == 3) add(layout_->high_bits, k / 32, field(four, 2, 1), 1, k % 32 / 4);
+    }
+  }
+  void half(std::size_t array, std::size_t block, std::size_t row, const std::uint8_t* from) const {
+    std::memcpy(panel_ + array + (block * kPanelRows + row) * 2, from, 2);
+  }
+  void byte(std::size_t array, std::size_t block, std::size_t row, std::uint8_t value) const {
+    panel_[array + block * kPanelRows + row] = value;
+  }
+
+ private:
+  // Adds the masked bits of the words, moved left, to a group of an array.
+  void add(std::size_t array, std::size_t group, const Words& words, std::uint32_t mask,
+           std::size_t left) const {
+    std::uint8_t* const to = panel_ + array + group * sizeof(Words);
+    Words sum;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled below
+    std::memcpy(&sum, to, sizeof(sum));
+    for (std::size_t row = 0; row < kPanelRows; ++row) sum[row] |= (words[row] & in_each_byte(mask)) << left;
+    std::memcpy(to, &sum, sizeof(sum));
+  }
+
+  std::uint8_t* panel_;
+  const PanelLayout* layout_;
+};
 
 // The lowest four bits, one to each byte, as the fifth bits of codes.
 std::uint32_t fifth_bits(std::uint32_t bits) {
@@ -62,164 +111,168 @@ std::uint32_t fifth_bits(std::uint32_t bits) {
 
 // The blocks of 32 numbers. Of nibbles, byte j holds number j low and j + 16 high; a fifth bit is bit j of a
 // word. What a block holds before its nibbles: a scale, an offset, the word.
-void put_simple(PanelKind kind, const std::uint8_t* row, std::size_t columns, const Lane& lane) {
-  const CodeRecipe recipe = recipe_of(kind);
-  const CodeWriter codes(lane, recipe.bits);
-  for (std::size_t block = 0; block < columns / 32; ++block) {
-    if (recipe.scale == ScaleForm::kExponent) {
-      lane.small(lane.layout().scales, block) = *row++;
+template <PanelKind kKind>
+void put_simple(const RawBlocks& from, std::size_t block, const PanelWriter& to) {
+  constexpr CodeRecipe kRecipe = recipe_of(kKind);
+  constexpr bool kExponent = kRecipe.scale == ScaleForm::kExponent;
+  constexpr std::size_t kScaleBytes = kExponent ? 1 : kRecipe.offsets ? 4 : 2;
+  for (std::size_t row = 0; row < from.rows(); ++row) {
+    if constexpr (kExponent) {
+      to.byte(to.layout().scales, block, row, *from.of(row));
     } else {
-      put_half(lane, lane.layout().scales, block, row);
-      row += 2;
+      to.half(to.layout().scales, block, row, from.of(row));
     }
-    if (recipe.offsets) {
-      put_half(lane, lane.layout().offsets, block, row);
-      row += 2;
+    if constexpr (kRecipe.offsets) to.half(to.layout().offsets, block, row, from.of(row) + 2);
+  }
+  const std::size_t k = block * 32;
+  if constexpr (kRecipe.bits == 8) {
+    for (std::size_t i = 0; i < 32; i += 4) {
+      const Words four = from.words(kScaleBytes + i);
+      to.codes<8>(k + i, changed(four, [](std::uint32_t word) { return word ^ in_each_byte(0x80); }));
     }
-    const std::size_t k = block * 32;
-    if (recipe.bits == 8) {
-      for (std::size_t i = 0; i < 32; i += 4) codes.put(k + i, quant::load_u32(row + i) ^ in_each_byte(0x80));
-      row += 32;
-      continue;
-    }
-    const std::uint32_t fifth = recipe.bits == 5 ? quant::load_u32(row) : 0;
-    if (recipe.bits == 5) row += 4;
+  } else {
+    constexpr std::size_t kCodes = kScaleBytes + (kRecipe.bits == 5 ? 4 : 0);
+    const Words fifth = kRecipe.bits == 5 ? from.words(kScaleBytes) : Words{};
+    const auto fifths = [&](std::size_t j) {
+      return changed(fifth, [&](std::uint32_t word) { return fifth_bits(word >> j); });
+    };
     for (std::size_t j = 0; j < 16; j += 4) {
-      const std::uint32_t both = quant::load_u32(row + j);
-      codes.put(k + j, (both & in_each_byte(15)) | fifth_bits(fifth >> j));
-      codes.put(k + j + 16, ((both >> 4) & in_each_byte(15)) | fifth_bits(fifth >> (j + 16)));
+      const Words both = from.words(kCodes + j);
+      Words low = field(both, 0, 15);
+      Words high = field(both, 4, 15);
+      if constexpr (kRecipe.bits == 5) {
+        low = either(low, fifths(j));
+        high = either(high, fifths(j + 16));
+      }
+      to.codes<kRecipe.bits>(k + j, low);
+      to.codes<kRecipe.bits>(k + j + 16, high);
     }
-    row += 16;
   }
 }
 
-// A block of a K type taken apart.
-struct SuperBlock {
-  std::array<std::uint32_t, kSuperBlock / 4> codes{};  // four in each
-  std::array<std::uint8_t, 16> sub_scales{};           // signed
-  std::array<std::uint8_t, 16> sub_offsets{};
-  const std::uint8_t* scale = nullptr;
-  const std::uint8_t* offset = nullptr;
+// What sub-blocks of a K type's block have of their own.
+struct SubNumbers {
+  std::array<std::uint8_t, 16> scales{};  // signed
+  std::array<std::uint8_t, 16> offsets{};
 };
 
-// The layouts of the blocks are described where quant/unpack_k.cc and unpack_codebook.cc read them.
+// The layouts of the blocks are described where quant/unpack_k.cc and unpack_codebook.cc read them. Of each:
+// its bytes, where scale and offset stand, the numbers of its sub-blocks, and the codes of k, ..., k + 3 of
+// all rows.
 
-void take_q2_k(const std::uint8_t* block, SuperBlock& out) {
-  for (std::size_t i = 0; i < 16; ++i) {
-    out.sub_scales[i] = block[i] & 15U;
-    out.sub_offsets[i] = block[i] >> 4;
+struct Q2Blocks {
+  static constexpr std::size_t kBytes = 84, kScale = 80, kOffset = 82;
+  static void take(const std::uint8_t* block, SubNumbers& out) {
+    for (std::size_t i = 0; i < 16; ++i) {
+      out.scales[i] = block[i] & 15U;
+      out.offsets[i] = block[i] >> 4;
+    }
   }
-  for (std::size_t k = 0; k < kSuperBlock; k += 4) {
-    out.codes[k / 4] =
-        (quant::load_u32(block + 16 + k / 128 * 32 + k % 32) >> (k % 128 / 32 * 2)) & in_each_byte(3);
+  static Words codes(const RawBlocks& from, std::size_t k) {
+    return field(from.words(16 + k / 128 * 32 + k % 32), k % 128 / 32 * 2, 3);
   }
-  out.scale = block + 80;
-  out.offset = block + 82;
-}
+};
 
-void take_q3_k(const std::uint8_t* block, SuperBlock& out) {
-  const std::uint8_t* packed = block + 96;
-  for (std::size_t i = 0; i < 16; ++i) {
-    const unsigned low = i < 8 ? packed[i] & 15U : packed[i - 8] >> 4U;
-    const unsigned top = (packed[8 + i % 4] >> (2 * (i / 4))) & 3U;
-    out.sub_scales[i] = static_cast<std::uint8_t>((low | (top << 4)) - 32U);
+struct Q3Blocks {
+  static constexpr std::size_t kBytes = 110, kScale = 108, kOffset = 0;
+  static void take(const std::uint8_t* block, SubNumbers& out) {
+    const std::uint8_t* packed = block + 96;
+    for (std::size_t i = 0; i < 16; ++i) {
+      const unsigned low = i < 8 ? packed[i] & 15U : packed[i - 8] >> 4U;
+      const unsigned top = (packed[8 + i % 4] >> (2 * (i / 4))) & 3U;
+      out.scales[i] = static_cast<std::uint8_t>((low | (top << 4)) - 32U);
+    }
   }
-  for (std::size_t k = 0; k < kSuperBlock; k += 4) {
-    const std::uint32_t low = quant::load_u32(block + 32 + k / 128 * 32 + k % 32) >> (k % 128 / 32 * 2);
-    const std::uint32_t third = quant::load_u32(block + k % 32) >> (k / 32);
-    out.codes[k / 4] = (low & in_each_byte(3)) | (third & in_each_byte(1)) << 2;
+  static Words codes(const RawBlocks& from, std::size_t k) {
+    const Words third = field(from.words(k % 32), k / 32, 1);
+    return merged(field(from.words(32 + k / 128 * 32 + k % 32), k % 128 / 32 * 2, 3), third,
+                  [](std::uint32_t low, std::uint32_t high) { return low | high << 2; });
   }
-  out.scale = block + 108;
-}
+};
 
-void take_six_bit_pairs(const std::uint8_t* block, SuperBlock& out) {
+void take_six_bit_pairs(const std::uint8_t* block, SubNumbers& out) {
   const quant::SixBitPairs pairs = quant::load_six_bit_pairs(block + 4);
   for (std::size_t i = 0; i < 8; ++i) {
-    out.sub_scales[i] = static_cast<std::uint8_t>(pairs.scales[i]);
-    out.sub_offsets[i] = static_cast<std::uint8_t>(pairs.mins[i]);
-  }
-  out.scale = block;
-  out.offset = block + 2;
-}
-
-void take_q4_k(const std::uint8_t* block, SuperBlock& out) {
-  take_six_bit_pairs(block, out);
-  for (std::size_t k = 0; k < kSuperBlock; k += 4) {
-    out.codes[k / 4] =
-        (quant::load_u32(block + 16 + k / 64 * 32 + k % 32) >> (k % 64 / 32 * 4)) & in_each_byte(15);
+    out.scales[i] = static_cast<std::uint8_t>(pairs.scales[i]);
+    out.offsets[i] = static_cast<std::uint8_t>(pairs.mins[i]);
   }
 }
 
-void take_q5_k(const std::uint8_t* block, SuperBlock& out) {
-  take_six_bit_pairs(block, out);
-  for (std::size_t k = 0; k < kSuperBlock; k += 4) {
-    const std::uint32_t low = quant::load_u32(block + 48 + k / 64 * 32 + k % 32) >> (k % 64 / 32 * 4);
-    const std::uint32_t fifth = quant::load_u32(block + 16 + k % 32) >> (k / 32);
-    out.codes[k / 4] = (low & in_each_byte(15)) | (fifth & in_each_byte(1)) << 4;
+struct Q4Blocks {
+  static constexpr std::size_t kBytes = 144, kScale = 0, kOffset = 2;
+  static void take(const std::uint8_t* block, SubNumbers& out) { take_six_bit_pairs(block, out); }
+  static Words codes(const RawBlocks& from, std::size_t k) {
+    return field(from.words(16 + k / 64 * 32 + k % 32), k % 64 / 32 * 4, 15);
   }
-}
-
-void take_q6_k(const std::uint8_t* block, SuperBlock& out) {
-  for (std::size_t k = 0; k < kSuperBlock; k += 4) {
-    const std::uint32_t low = quant::load_u32(block + k / 128 * 64 + k % 64) >> (k % 128 / 64 * 4);
-    const std::uint32_t top = quant::load_u32(block + 128 + k / 128 * 32 + k % 32) >> (k % 128 / 32 * 2);
-    out.codes[k / 4] = (low & in_each_byte(15)) | (top & in_each_byte(3)) << 4;
-  }
-  std::copy_n(block + 192, 16, out.sub_scales.begin());
-  out.scale = block + 208;
-}
-
-void take_iq4_xs(const std::uint8_t* block, SuperBlock& out) {
-  const std::uint16_t top = quant::load_u16(block + 2);
-  for (std::size_t i = 0; i < 8; ++i) {
-    const unsigned low = (block[4 + i / 2] >> (4 * (i % 2))) & 15U;
-    out.sub_scales[i] = static_cast<std::uint8_t>((low | (((top >> (2 * i)) & 3U) << 4)) - 32U);
-  }
-  for (std::size_t k = 0; k < kSuperBlock; k += 4) {
-    out.codes[k / 4] =
-        (quant::load_u32(block + 8 + k / 32 * 16 + k % 16) >> (k % 32 / 16 * 4)) & in_each_byte(15);
-  }
-  out.scale = block;
-}
-
-struct SuperForm {
-  std::size_t bytes;
-  void (*take)(const std::uint8_t* block, SuperBlock& out);
 };
 
-SuperForm super_form_of(PanelKind kind) {
-  switch (kind) {
-    case PanelKind::kQ2_K:
-      return {84, take_q2_k};
-    case PanelKind::kQ3_K:
-      return {110, take_q3_k};
-    case PanelKind::kQ4_K:
-      return {144, take_q4_k};
-    case PanelKind::kQ5_K:
-      return {176, take_q5_k};
-    case PanelKind::kQ6_K:
-      return {210, take_q6_k};
-    default:
-      return {136, take_iq4_xs};
+struct Q5Blocks {
+  static constexpr std::size_t kBytes = 176, kScale = 0, kOffset = 2;
+  static void take(const std::uint8_t* block, SubNumbers& out) { take_six_bit_pairs(block, out); }
+  static Words codes(const RawBlocks& from, std::size_t k) {
+    const Words fifth = field(from.words(16 + k % 32), k / 32, 1);
+    return merged(field(from.words(48 + k / 64 * 32 + k % 32), k % 64 / 32 * 4, 15), fifth,
+                  [](std::uint32_t low, std::uint32_t high) { return low | high << 4; });
   }
+};
+
+struct Q6Blocks {
+  static constexpr std::size_t kBytes = 210, kScale = 208, kOffset = 0;
+  static void take(const std::uint8_t* block, SubNumbers& out) {
+    std::copy_n(block + 192, 16, out.scales.begin());
+  }
+  static Words codes(const RawBlocks& from, std::size_t k) {
+    const Words top = field(from.words(128 + k / 128 * 32 + k % 32), k % 128 / 32 * 2, 3);
+    return merged(field(from.words(k / 128 * 64 + k % 64), k % 128 / 64 * 4, 15), top,
+                  [](std::uint32_t low, std::uint32_t high) { return low | high << 4; });
+  }
+};
+
+struct NonLinear4Blocks {
+  static constexpr std::size_t kBytes = 136, kScale = 0, kOffset = 0;
+  static void take(const std::uint8_t* block, SubNumbers& out) {
+    const std::uint16_t top = quant::load_u16(block + 2);
+    for (std::size_t i = 0; i < 8; ++i) {
+      const unsigned low = (block[4 + i / 2] >> (4 * (i % 2))) & 15U;
+      out.scales[i] = static_cast<std::uint8_t>((low | (((top >> (2 * i)) & 3U) << 4)) - 32U);
+    }
+  }
+  static Words codes(const RawBlocks& from, std::size_t k) {
+    return field(from.words(8 + k / 32 * 16 + k % 16), k % 32 / 16 * 4, 15);
+  }
+};
+
+template <PanelKind kKind, class Blocks>
+void put_super(const RawBlocks& from, std::size_t super, const PanelWriter& to) {
+  constexpr CodeRecipe kRecipe = recipe_of(kKind);
+  constexpr std::size_t kSubs = kSuperBlock / kRecipe.sub;
+  for (std::size_t row = 0; row < from.rows(); ++row) {
+    const std::uint8_t* const block = from.of(row);
+    SubNumbers subs;
+    Blocks::take(block, subs);
+    to.half(to.layout().scales, super, row, block + Blocks::kScale);
+    if constexpr (kRecipe.offsets) to.half(to.layout().offsets, super, row, block + Blocks::kOffset);
+    for (std::size_t i = 0; i < kSubs; ++i) {
+      to.byte(to.layout().sub_scales, super * kSubs + i, row, subs.scales[i]);
+      if constexpr (kRecipe.offsets)
+        to.byte(to.layout().sub_offsets, super * kSubs + i, row, subs.offsets[i]);
+    }
+  }
+  for (std::size_t k = 0; k < kSuperBlock; k += 4)
+    to.codes<kRecipe.bits>(super * kSuperBlock + k, Blocks::codes(from, k));
 }
 
-void put_super(PanelKind kind, const std::uint8_t* row, std::size_t columns, const Lane& lane) {
-  const CodeRecipe recipe = recipe_of(kind);
-  const CodeWriter codes(lane, recipe.bits);
-  const SuperForm form = super_form_of(kind);
-  const std::size_t subs = kSuperBlock / recipe.sub;
-  SuperBlock parts;
-  for (std::size_t super = 0; super < columns / kSuperBlock; ++super, row += form.bytes) {
-    form.take(row, parts);
-    put_half(lane, lane.layout().scales, super, parts.scale);
-    if (recipe.offsets) put_half(lane, lane.layout().offsets, super, parts.offset);
-    for (std::size_t i = 0; i < subs; ++i) {
-      lane.small(lane.layout().sub_scales, super * subs + i) = parts.sub_scales[i];
-      if (recipe.offsets) lane.small(lane.layout().sub_offsets, super * subs + i) = parts.sub_offsets[i];
-    }
-    for (std::size_t k = 0; k < kSuperBlock; k += 4) codes.put(super * kSuperBlock + k, parts.codes[k / 4]);
-  }
+template <PanelKind kKind>
+void put_simple_rows(const RawRows& rows, std::size_t columns, const PanelWriter& to) {
+  const std::size_t blocks = columns / 32;
+  for (std::size_t block = 0; block < blocks; ++block)
+    put_simple<kKind>(RawBlocks(rows, block * (rows.stride / blocks)), block, to);
+}
+
+template <PanelKind kKind, class Blocks>
+void put_super_rows(const RawRows& rows, std::size_t columns, const PanelWriter& to) {
+  for (std::size_t super = 0; super < columns / kSuperBlock; ++super)
+    put_super<kKind, Blocks>(RawBlocks(rows, super * Blocks::kBytes), super, to);
 }
 
 unsigned code_at(const PanelLane<const std::uint8_t>& lane, std::size_t bits, std::size_t k) {
@@ -245,12 +298,40 @@ int number_of(const CodeRecipe& recipe, unsigned code) {
 
 }  // namespace
 
-void put_codes(PanelKind kind, const std::uint8_t* row, std::size_t columns,
-               const PanelLane<std::uint8_t>& lane) {
-  if (recipe_of(kind).scale == ScaleForm::kSuper) {
-    put_super(kind, row, columns, lane);
-  } else {
-    put_simple(kind, row, columns, lane);
+void put_codes(PanelKind kind, const RawRows& rows, std::size_t columns, std::uint8_t* panel,
+               const PanelLayout& layout) {
+  const PanelWriter to(panel, layout);
+  switch (kind) {
+    case PanelKind::kQ8_0:
+      return put_simple_rows<PanelKind::kQ8_0>(rows, columns, to);
+    case PanelKind::kQ4_0:
+      return put_simple_rows<PanelKind::kQ4_0>(rows, columns, to);
+    case PanelKind::kQ4_1:
+      return put_simple_rows<PanelKind::kQ4_1>(rows, columns, to);
+    case PanelKind::kQ5_0:
+      return put_simple_rows<PanelKind::kQ5_0>(rows, columns, to);
+    case PanelKind::kQ5_1:
+      return put_simple_rows<PanelKind::kQ5_1>(rows, columns, to);
+    case PanelKind::kQ2_K:
+      return put_super_rows<PanelKind::kQ2_K, Q2Blocks>(rows, columns, to);
+    case PanelKind::kQ3_K:
+      return put_super_rows<PanelKind::kQ3_K, Q3Blocks>(rows, columns, to);
+    case PanelKind::kQ4_K:
+      return put_super_rows<PanelKind::kQ4_K, Q4Blocks>(rows, columns, to);
+    case PanelKind::kQ5_K:
+      return put_super_rows<PanelKind::kQ5_K, Q5Blocks>(rows, columns, to);
+    case PanelKind::kQ6_K:
+      return put_super_rows<PanelKind::kQ6_K, Q6Blocks>(rows, columns, to);
+    case PanelKind::kIQ4_NL:
+      return put_simple_rows<PanelKind::kIQ4_NL>(rows, columns, to);
+    case PanelKind::kIQ4_XS:
+      return put_super_rows<PanelKind::kIQ4_XS, NonLinear4Blocks>(rows, columns, to);
+    case PanelKind::kMXFP4:
+      return put_simple_rows<PanelKind::kMXFP4>(rows, columns, to);
+    case PanelKind::kF32:
+    case PanelKind::kF16:
+    case PanelKind::kBF16:
+      return;
   }
 }
 

@@ -38,9 +38,16 @@ class PanelLane {
   std::size_t lane_;
 };
 
-// Repacks one row as it is in the file, `columns` numbers of a kind that is_codes(), into a lane of zeros.
-void put_codes(PanelKind kind, const std::uint8_t* row, std::size_t columns,
-               const PanelLane<std::uint8_t>& lane);
+// Rows as they are in the file, one every `stride` bytes, which are whole blocks.
+struct RawRows {
+  const std::uint8_t* data = nullptr;
+  std::size_t count = 0;
+  std::size_t stride = 0;
+};
+
+// Repacks at most kPanelRows rows of `columns` numbers of a kind that is_codes() into a panel of zeros.
+void put_codes(PanelKind kind, const RawRows& rows, std::size_t columns, std::uint8_t* panel,
+               const PanelLayout& layout);
 
 // A sub-block of a lane: number k is scale x codes[k] + offset, with the zero taken off.
 struct SubBlock {

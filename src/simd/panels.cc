@@ -68,9 +68,23 @@ PanelLayout layout_of(PanelKind kind, std::size_t columns) {
   return layout;
 }
 
-void put_elements(const PanelLane<std::uint8_t>& lane, const std::uint8_t* row, std::size_t columns,
-                  std::size_t width) {
-  for (std::size_t k = 0; k < columns; ++k) std::memcpy(lane.element(k, width), row + k * width, width);
+// Elements of one size, a line of each row at a time: rows may lie so that few of them fit into a cache
+// together.
+template <class Element>
+void put_elements(const RawRows& rows, std::size_t columns, std::uint8_t* panel) {
+  constexpr std::size_t kAtOnce = kAlign / sizeof(Element);
+  std::array<std::array<Element, kAtOnce>, kPanelRows> near{};
+  for (std::size_t k = 0; k < columns; k += kAtOnce) {
+    const std::size_t some = std::min(kAtOnce, columns - k);
+    for (std::size_t row = 0; row < rows.count; ++row)
+      std::memcpy(&near[row], rows.data + row * rows.stride + k * sizeof(Element), some * sizeof(Element));
+    for (std::size_t i = 0; i < some; ++i) {
+      std::array<Element, kPanelRows>
+          side_by_side;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled below
+      for (std::size_t row = 0; row < kPanelRows; ++row) side_by_side[row] = near[row][i];
+      std::memcpy(panel + (k + i) * sizeof(side_by_side), &side_by_side, sizeof(side_by_side));
+    }
+  }
 }
 
 }  // namespace
@@ -131,7 +145,7 @@ Result<Panels> Panels::allocate(BlockType source, std::size_t rows, std::size_t 
   panels.columns_ = columns;
   panels.raw_row_bytes_ = columns / info.values * info.bytes;
   panels.layout_ = layout_of(panels.kind_, columns);
-  KVASIR_ASSIGN(panels.bytes_, base::Buffer::allocate(panels.panel_count() * panels.layout_.bytes));
+  KVASIR_ASSIGN(panels.bytes_, base::Buffer::allocate_unset(panels.panel_count() * panels.layout_.bytes));
   return panels;
 }
 
@@ -145,20 +159,18 @@ Status Panels::fill(std::size_t index, std::span<const std::byte> raw) {
   }
   auto* panel = reinterpret_cast<std::uint8_t*>(bytes_.data()) + index * layout_.bytes;
   std::memset(panel, 0, layout_.bytes);
-  std::vector<float> unpacked;
-  for (std::size_t row = 0; row < count; ++row) {
-    const PanelLane<std::uint8_t> lane(panel, layout_, row);
-    const std::span<const std::byte> blocks = raw.subspan(row * raw_row_bytes_, raw_row_bytes_);
-    const auto* bytes = reinterpret_cast<const std::uint8_t*>(blocks.data());
-    if (is_codes(kind_)) {
-      put_codes(kind_, bytes, columns_, lane);
-    } else if (kind_ != PanelKind::kF32) {
-      put_elements(lane, bytes, columns_, 2);
-    } else {
-      unpacked.resize(columns_);
-      KVASIR_TRY(quant::unpack(source_, blocks, unpacked));
-      put_elements(lane, reinterpret_cast<const std::uint8_t*>(unpacked.data()), columns_, 4);
-    }
+  const RawRows rows{reinterpret_cast<const std::uint8_t*>(raw.data()), count, raw_row_bytes_};
+  if (is_codes(kind_)) {
+    put_codes(kind_, rows, columns_, panel, layout_);
+  } else if (kind_ != PanelKind::kF32) {
+    put_elements<std::uint16_t>(rows, columns_, panel + layout_.quants);
+  } else if (source_ == BlockType::kF32) {
+    put_elements<std::uint32_t>(rows, columns_, panel + layout_.quants);
+  } else {
+    std::vector<float> unpacked(count * columns_);
+    KVASIR_TRY(quant::unpack(source_, raw, unpacked));
+    const auto* floats = reinterpret_cast<const std::uint8_t*>(unpacked.data());
+    put_elements<std::uint32_t>({floats, count, columns_ * sizeof(float)}, columns_, panel + layout_.quants);
   }
   return {};
 }
