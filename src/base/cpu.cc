@@ -18,20 +18,6 @@ struct CloseFile {
 };
 using File = std::unique_ptr<std::FILE, CloseFile>;
 
-// Processors that the control group's quota amounts to, rounded up, or a huge number where there is no quota.
-// Source: Linux kernel documentation, cgroup-v2, "cpu.max": "$MAX $PERIOD", $MAX may be "max".
-int quota_processors() noexcept {
-  const File file(std::fopen("/sys/fs/cgroup/cpu.max", "re"));
-  std::int64_t quota = 0;
-  std::int64_t period = 0;
-  if (!file || std::fscanf(file.get(), "%" SCNd64 " %" SCNd64, &quota, &period) != 2 || quota <= 0 ||
-      period <= 0) {
-    return std::numeric_limits<int>::max();
-  }
-  return static_cast<int>(
-      std::clamp<std::int64_t>((quota + period - 1) / period, 1, std::numeric_limits<int>::max()));
-}
-
 // A file below `root`, to be read. No file where the name is longer than names can be.
 File open_below(const char* root, const char* name) noexcept {
   std::array<char, 4096> path{};
@@ -62,14 +48,68 @@ std::uint64_t number_after(std::string_view word, const char* root, const char* 
   return 0;
 }
 
+constexpr int kNoQuota = std::numeric_limits<int>::max();
+
+// Processors that a quota of `quota` in each `period` amounts to, rounded up.
+int processors_of(std::int64_t quota, std::int64_t period) noexcept {
+  if (quota <= 0 || period <= 0) return kNoQuota;
+  const std::int64_t whole = quota / period + (quota % period != 0 ? 1 : 0);
+  return static_cast<int>(std::min<std::int64_t>(whole, kNoQuota));
+}
+
+// Of a group's cpu.max, "$MAX $PERIOD" where $MAX may be "max".
+int quota_in(const char* root, std::string_view group) noexcept {
+  std::array<char, 4096> name{};
+  const int length =
+      std::snprintf(name.data(), name.size(), "/sys/fs/cgroup%.*s/cpu.max",
+                    static_cast<int>(std::min<std::size_t>(group.size(), name.size())), group.data());
+  if (length < 0 || static_cast<std::size_t>(length) >= name.size()) return kNoQuota;
+  const File file = open_below(root, name.data());
+  std::int64_t quota = 0;
+  std::int64_t period = 0;
+  if (!file || std::fscanf(file.get(), "%" SCNd64 " %" SCNd64, &quota, &period) != 2) return kNoQuota;
+  return processors_of(quota, period);
+}
+
+// The least of the quotas of this process's group and of all around it. Inside a container its group is "/".
+int quota_of_groups(const char* root) noexcept {
+  std::array<char, 4096> line{};
+  std::string_view group;
+  const File file = open_below(root, "/proc/self/cgroup");
+  while (file && std::fgets(line.data(), static_cast<int>(line.size()), file.get()) != nullptr) {
+    const std::string_view text(line.data());
+    if (!text.starts_with("0::/")) continue;
+    group = text.substr(3, text.find('\n') == text.npos ? text.npos : text.find('\n') - 3);
+    break;
+  }
+  int least = quota_in(root, "");
+  while (group.size() > 1) {
+    least = std::min(least, quota_in(root, group));
+    group = group.substr(0, group.rfind('/'));
+  }
+  return least;
+}
+
+int quota_of_first_version(const char* root) noexcept {
+  std::int64_t quota = 0;
+  std::int64_t period = 0;
+  const File quota_file = open_below(root, "/sys/fs/cgroup/cpu/cpu.cfs_quota_us");  // -1: none
+  const File period_file = open_below(root, "/sys/fs/cgroup/cpu/cpu.cfs_period_us");
+  if (!quota_file || !period_file || std::fscanf(quota_file.get(), "%" SCNd64, &quota) != 1 ||
+      std::fscanf(period_file.get(), "%" SCNd64, &period) != 1) {
+    return kNoQuota;
+  }
+  return processors_of(quota, period);
+}
+
 }  // namespace
 
-int usable_processors() noexcept {
+int usable_processors(const char* root) noexcept {
   cpu_set_t mask;
   CPU_ZERO(&mask);
   int count = 1;
   if (::sched_getaffinity(0, sizeof(mask), &mask) == 0) count = std::max(1, CPU_COUNT(&mask));
-  return std::min(count, quota_processors());
+  return std::min({count, quota_of_groups(root), quota_of_first_version(root)});
 }
 
 std::uint64_t available_memory(const char* root) noexcept {

@@ -4,13 +4,15 @@
 #include <string>
 #include <system_error>
 
+#include "base/checked.h"
+#include "base/cpu.h"
 #include "base/fp_mode.h"
 
 namespace kvasir::parallel {
 namespace {
 
-// Looks before a thread sleeps. Short, because on a machine with fewer free cores than threads a spinning
-// thread keeps the one it waits for from running.
+// Looks before a thread sleeps, some tens of microseconds: longer than what lies between two jobs of a pass.
+// A thread that has no processor of its own does not look: it would keep the one it waits for from running.
 constexpr int kSpins = 2000;
 
 void relax() noexcept {
@@ -19,17 +21,22 @@ void relax() noexcept {
 #endif
 }
 
-// Spins until `ready`, at most kSpins times; says whether it came true.
+constexpr std::uint64_t kRun = std::uint64_t{1} << 32;
+
+std::uint32_t chunks_in(std::uint64_t open) {
+  return static_cast<std::uint32_t>(open);
+}
+
+}  // namespace
+
 template <class Ready>
-bool spin_until(const Ready& ready) {
-  for (int i = 0; i < kSpins; ++i) {
+bool ThreadPool::spin_until(const Ready& ready) const {
+  for (int i = 0; i < spins_; ++i) {
     if (ready()) return true;
     relax();
   }
   return ready();
 }
-
-}  // namespace
 
 Result<std::unique_ptr<ThreadPool>> ThreadPool::create(int threads) {
   if (threads < 1 || threads > kMaxThreads) {
@@ -38,7 +45,7 @@ Result<std::unique_ptr<ThreadPool>> ThreadPool::create(int threads) {
         "threads must be from 1 to " + std::to_string(kMaxThreads) + ", not " + std::to_string(threads),
         {.limit = kMaxThreads, .setting = "--threads"});
   }
-  std::unique_ptr<ThreadPool> pool(new ThreadPool());
+  std::unique_ptr<ThreadPool> pool(new ThreadPool(threads <= base::usable_processors() ? kSpins : 0));
   try {
     pool->workers_.reserve(static_cast<std::size_t>(threads - 1));
     for (int i = 1; i < threads; ++i)
@@ -66,7 +73,8 @@ void ThreadPool::run(std::size_t items, std::size_t chunk, const RangeFunction& 
   if (items == 0) return;
   const std::lock_guard turn(turn_);
   const base::FloatingPointMode mode;
-  chunk = std::max<std::size_t>(chunk, 1);
+  // So few chunks that they can be counted in half a word.
+  chunk = std::max({chunk, std::size_t{1}, items / (std::size_t{1} << 31) + 1});
   if (workers_.empty() || items <= chunk) {
     work(0, items);
     return;
@@ -74,43 +82,55 @@ void ThreadPool::run(std::size_t items, std::size_t chunk, const RangeFunction& 
   work_ = &work;
   items_ = items;
   chunk_ = chunk;
-  next_ = 0;
-  busy_ = static_cast<int>(workers_.size());
-  {
-    const std::lock_guard lock(sleep_);
-    ++generation_;
+  chunks_ = static_cast<std::uint32_t>(base::div_up(items, chunk));
+  undone_ = chunks_;
+  open_ = (open_ & ~(kRun - 1)) + kRun + chunks_;
+  call_sleepers(chunks_ - 1);
+  while (take_chunk()) {
   }
-  wake_.notify_all();
-  take_chunks();
-  if (spin_until([&] { return busy_ == 0; })) return;
+  const auto all_done = [&] { return undone_ == 0; };
+  if (spin_until(all_done)) return;
   std::unique_lock lock(sleep_);
-  done_.wait(lock, [&] { return busy_ == 0; });
+  done_.wait(lock, all_done);
 }
 
-void ThreadPool::take_chunks() noexcept {
-  while (true) {
-    const std::size_t begin = next_.fetch_add(chunk_);
-    if (begin >= items_) return;
-    (*work_)(begin, std::min(items_, begin + chunk_));
+// Either a worker that is about to sleep sees the chunks that are open, or this sees that it sleeps.
+void ThreadPool::call_sleepers(std::size_t count) {
+  if (sleepers_ == 0) return;
+  const std::lock_guard lock(sleep_);
+  const auto sleeping = static_cast<std::size_t>(sleepers_.load());
+  if (count >= sleeping) return wake_.notify_all();
+  for (std::size_t i = 0; i < count; ++i) wake_.notify_one();
+}
+
+// Does one chunk, if one is open.
+bool ThreadPool::take_chunk() noexcept {
+  std::uint64_t open = open_;
+  do {
+    if (chunks_in(open) == 0) return false;
+  } while (!open_.compare_exchange_weak(open, open - 1));
+  const std::size_t begin = std::size_t{chunks_ - chunks_in(open)} * chunk_;
+  (*work_)(begin, std::min(items_, begin + chunk_));
+  if (--undone_ == 0) {
+    // Under the lock, so that a caller between its last look and its wait is not missed.
+    const std::lock_guard lock(sleep_);
+    done_.notify_one();
   }
+  return true;
 }
 
 void ThreadPool::work_until_stopped() {
   const base::FloatingPointMode mode;
-  unsigned seen = 0;
+  const auto called = [&] { return chunks_in(open_) > 0 || stop_; };
   while (true) {
-    const auto called = [&] { return generation_ != seen || stop_; };
     if (!spin_until(called)) {
       std::unique_lock lock(sleep_);
+      ++sleepers_;
       wake_.wait(lock, called);
+      --sleepers_;
     }
     if (stop_) return;
-    seen = generation_;
-    take_chunks();
-    if (--busy_ == 0) {
-      // Under the lock, so that a caller between its last look and its wait is not missed.
-      const std::lock_guard lock(sleep_);
-      done_.notify_one();
+    while (take_chunk()) {
     }
   }
 }

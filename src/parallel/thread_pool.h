@@ -8,6 +8,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -21,10 +22,12 @@ namespace kvasir::parallel {
 // A range [begin, end) of items to be done by one thread. Must not throw.
 using RangeFunction = std::function<void(std::size_t begin, std::size_t end)>;
 
+// Any number of callers may share one: their works take turns.
 class ThreadPool {
  public:
   // A pool of `threads` threads, the caller of run() being one of them. kInvalidArgument below 1 or above
-  // kMaxThreads; kOutOfMemory where the system starts no more.
+  // kMaxThreads; kOutOfMemory where the system starts no more. Threads that are more than the processors this
+  // process may use are right and no faster: they sleep where others look out for work.
   static constexpr int kMaxThreads = 1024;
   [[nodiscard]] static Result<std::unique_ptr<ThreadPool>> create(int threads);
 
@@ -32,31 +35,38 @@ class ThreadPool {
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  // Does items [0, items) in chunks of `chunk` (at least 1) and returns when all are done. One caller at a
-  // time; others wait for their turn. Allocates nothing.
+  // Does items [0, items) in chunks of `chunk` (at least 1) and returns when all are done; it waits for no
+  // thread that has none of them. One caller at a time; others wait for their turn. Allocates nothing.
   void run(std::size_t items, std::size_t chunk, const RangeFunction& work);
 
   [[nodiscard]] int threads() const noexcept { return static_cast<int>(workers_.size()) + 1; }
 
  private:
-  ThreadPool() = default;
+  explicit ThreadPool(int spins) : spins_(spins) {}
   void work_until_stopped();
-  void take_chunks() noexcept;
+  bool take_chunk() noexcept;
+  void call_sleepers(std::size_t count);
+  template <class Ready>
+  bool spin_until(const Ready& ready) const;
 
+  const int spins_;  // looks before a thread sleeps
   std::mutex turn_;  // held by the caller of run() while its work goes on
 
-  // The work at hand. Written by run() before it raises generation_, read by workers after they saw it
-  // raised.
+  // The work at hand. Written while no chunk is open, read by threads that have taken one: until that is
+  // done, the work goes on.
   const RangeFunction* work_ = nullptr;
   std::size_t items_ = 0;
   std::size_t chunk_ = 1;
-  std::atomic<std::size_t> next_{0};
+  std::uint32_t chunks_ = 0;
 
-  std::atomic<unsigned> generation_{0};  // raised once for each run
-  std::atomic<int> busy_{0};             // workers that have not finished this run
+  // How many runs there were, in the upper half, and how many chunks of the last one nobody has taken yet, in
+  // the lower: a thread that was late takes none of a run that it did not see.
+  std::atomic<std::uint64_t> open_{0};
+  std::atomic<std::uint32_t> undone_{0};  // chunks that are not finished
+  std::atomic<int> sleepers_{0};          // workers that wait to be called
   std::atomic<bool> stop_{false};
 
-  std::mutex sleep_;  // for workers that have spun in vain, and for a caller that waits for the last of them
+  std::mutex sleep_;  // for workers that have looked in vain, and for a caller that waits for the last chunk
   std::condition_variable wake_;
   std::condition_variable done_;
 

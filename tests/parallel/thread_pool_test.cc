@@ -36,6 +36,39 @@ TEST(ThreadPool, RunsThousandsOfSmallWorksAfterOneAnother) {
   EXPECT_EQ(5000u * 28u, sum);
 }
 
+// K73: more threads than processors, and several pools at once, always finish.
+TEST(ThreadPool, FinishesWithManyMoreThreadsThanProcessorsAndBesideOtherPools) {
+  std::vector<std::thread> callers;
+  std::atomic<std::size_t> done = 0;
+  for (int caller = 0; caller < 3; ++caller) {
+    callers.emplace_back([&] {
+      auto pool = ThreadPool::create(16);
+      ASSERT_TRUE(pool.has_value());
+      for (int round = 0; round < 300; ++round) {
+        (*pool)->run(40, 1, [&](std::size_t begin, std::size_t end) { done += end - begin; });
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(3u * 300u * 40u, done);
+}
+
+// A thread that was late for one work must not take part of the next with the numbers of the last.
+TEST(ThreadPool, KeepsWorksOfChangingSizesApart) {
+  auto pool = ThreadPool::create(5);
+  ASSERT_TRUE(pool.has_value());
+  for (std::size_t round = 0; round < 3000; ++round) {
+    const std::size_t items = 2 + round * 7 % 61;
+    const std::size_t chunk = 1 + round % 3;
+    std::vector<std::atomic<std::size_t>> marks(items);
+    (*pool)->run(items, chunk, [&](std::size_t begin, std::size_t end) {
+      ASSERT_LE(end, items);
+      for (std::size_t i = begin; i < end; ++i) marks[i] += round + 1;
+    });
+    for (std::size_t i = 0; i < items; ++i) ASSERT_EQ(round + 1, marks[i]) << round << ": " << i;
+  }
+}
+
 TEST(ThreadPool, LetsSeveralCallersTakeTurns) {
   auto pool = ThreadPool::create(2);
   ASSERT_TRUE(pool.has_value());
