@@ -25,6 +25,10 @@ struct ModelOptions {
   // Called now and then while loading, from the calling thread, with the share that is done (0 to 1). To
   // answer false cancels.
   std::function<bool(double)> progress = nullptr;
+
+  // Tokens of the longest conversation it will be used for; 0: those it was trained for. It matters to models
+  // that turn their keys otherwise in long contexts (LongRoPE): which way, is fixed here.
+  std::uint64_t context = 0;
 };
 
 // Whether the tokens that begin (and end) a text in this vocabulary are added to it.

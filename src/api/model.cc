@@ -24,7 +24,7 @@ Result<Model> Model::load(const std::string& path, const ModelOptions& options) 
       return !options.progress ||
              options.progress(total == 0 ? 1 : static_cast<double>(done) / static_cast<double>(total));
     };
-    KVASIR_ASSIGN(parts->model, model::Model::load(file, *parts->pool, report));
+    KVASIR_ASSIGN(parts->model, model::Model::load(file, *parts->pool, report, options.context));
     const std::uint32_t rows = parts->model->sizes().vocabulary;
     if (parts->tokenizer->size() > rows) {
       return fail(Outcome::kCorrupt, "the vocabulary has " + std::to_string(parts->tokenizer->size()) +

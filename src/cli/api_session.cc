@@ -33,10 +33,12 @@ Result<Model> load_model(const ModelFlags& flags) {
   watch_interrupts();
   constexpr std::uint64_t kParts = 1000;
   Progress progress(kParts);
-  auto loaded = Model::load(flags.model, {.threads = flags.threads, .progress = [&](double done) {
-                                            progress.at(static_cast<std::uint64_t>(done * kParts), "loading");
-                                            return !interrupted();
-                                          }});
+  const auto report = [&](double done) {
+    progress.at(static_cast<std::uint64_t>(done * kParts), "loading");
+    return !interrupted();
+  };
+  auto loaded = Model::load(
+      flags.model, {.threads = flags.threads, .progress = report, .context = flags.context.value_or(0)});
   if (!loaded && loaded.error().code() == Outcome::kCancelled) {
     return fail(Outcome::kCancelled, "interrupted");
   }

@@ -85,7 +85,7 @@ Result<Session> load_session(const ModelFlags& flags) {
     progress->at(done, "loading");
     return !interrupted();
   };
-  auto loaded = model::Model::load(*session.file, *session.pool, report);
+  auto loaded = model::Model::load(*session.file, *session.pool, report, flags.context.value_or(0));
   if (!loaded && loaded.error().code() == Outcome::kCancelled) {
     return fail(Outcome::kCancelled, "interrupted");  // which tensor was at work helps nobody
   }

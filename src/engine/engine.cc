@@ -69,6 +69,8 @@ Result<std::unique_ptr<Engine>> Engine::create(std::shared_ptr<const model::Mode
     KVASIR_TRY(check(options));
     std::unique_ptr<Engine> engine(new Engine(std::move(model), pool, options, clock));
     const model::Network& network = engine->model_->network();
+    if (network.position_embedding)
+      engine->options_.context = std::min<std::uint64_t>(options.context, network.position_embedding->rows());
     KVASIR_ASSIGN(PoolShape shape, pool_shape(network, wishes_of(options)));
     KVASIR_TRY(check_memory(shape, options));
     KVASIR_ASSIGN(engine->store_, pages::PageStore::create(shape.spec));

@@ -49,7 +49,8 @@ using kvasir::ConversationId;
 
 // Sizes of an engine, all in tokens.
 struct EngineOptions {
-  std::uint64_t context = 4096;     // longest that one conversation may get
+  std::uint64_t context = 4096;     // longest that one conversation may get; at most as long as the model has
+                                    // learned positions, if it has
   std::uint64_t pool = 4096;        // that the cache holds
   std::uint32_t states = 0;         // recurrent states that it holds beside them; 0: states_for() says
   std::uint32_t page_cells = 32;    // in a page

@@ -13,7 +13,6 @@ namespace {
 
 // Beyond any model in use; what a file claims within them is then held against its tensors.
 constexpr std::uint32_t kLayersMax = 4096;
-constexpr std::uint32_t kWidthMax = 1U << 20;
 constexpr std::uint32_t kHeadsMax = 4096;
 constexpr std::uint32_t kExpertsMax = 4096;
 
@@ -158,6 +157,7 @@ Result<Hyperparameters> Hyperparameters::read(const gguf::File& file, LayersHave
   KVASIR_ASSIGN(sizes.embedding, keys.count("embedding_length", 1, kWidthMax));
   KVASIR_ASSIGN(sizes.feed_forward, keys.counts("feed_forward_length", sizes.layers, least, kWidthMax));
   KVASIR_ASSIGN(sizes.context, keys.count("context_length", 1, UINT32_MAX));
+  sizes.used_context = sizes.context;
   KVASIR_TRY(read_heads(keys, least, sizes));
   KVASIR_TRY(read_experts(keys, sizes));
   KVASIR_TRY(read_epsilon(keys, sizes));

@@ -14,6 +14,9 @@
 
 namespace kvasir::model {
 
+// The widest row that a file may claim: beyond any model in use.
+inline constexpr std::uint32_t kWidthMax = 1U << 20;
+
 // Whether every layer of an architecture has attention and a feed-forward part; else each has what its counts
 // say.
 enum class LayersHave : std::uint8_t { kBoth, kWhatTheyCount };
@@ -24,13 +27,14 @@ enum class LayersHave : std::uint8_t { kBoth, kWhatTheyCount };
 struct Hyperparameters {
   std::string architecture;
   std::uint32_t layers = 0;
-  std::uint32_t embedding = 0;              // width of a hidden state
-  std::uint32_t vocabulary = 0;             // tokens, from the token embedding's shape
-  std::uint64_t context = 0;                // trained length in tokens
-  std::vector<std::uint32_t> heads;         // [layer]
-  std::vector<std::uint32_t> kv_heads;      // [layer]
-  std::uint32_t key_dims = 0;               // of one head; 0 in a model without attention
-  std::uint32_t value_dims = 0;             // of one head
+  std::uint32_t embedding = 0;          // width of a hidden state
+  std::uint32_t vocabulary = 0;         // tokens, from the token embedding's shape
+  std::uint64_t context = 0;            // trained length in tokens
+  std::uint64_t used_context = 0;       // tokens that the model is loaded for; read() says the trained length
+  std::vector<std::uint32_t> heads;     // [layer]
+  std::vector<std::uint32_t> kv_heads;  // [layer]
+  std::uint32_t key_dims = 0;           // of one head; 0 in a model without attention
+  std::uint32_t value_dims = 0;         // of one head
   std::vector<std::uint32_t> feed_forward;  // [layer]
   std::uint32_t experts = 0;                // 0: a dense model
   std::uint32_t experts_used = 0;           // for each token

@@ -42,6 +42,26 @@ struct Attention {
   CellAttention cells;
 };
 
+// Multi-head latent attention, absorbed: what a token keeps is one vector for all heads, its latent, and one
+// turned key beside it. The matrices that would unpack keys and values from latents are applied to the query
+// and to what was read. A cell's key is (turned part, latent), its value the latent.
+// Source: DeepSeek-AI, DeepSeek-V2, 2024.
+struct LatentAttention {
+  std::optional<Linear> query_down;  // to a query latent; none: query_up reads the input
+  std::optional<Norm> query_norm;    // of that latent
+  Linear query_up;                   // [head]: (plain part, part to turn)
+  Linear down;                       // to (latent, part to turn)
+  Norm latent_norm;
+  std::vector<Linear> keys;    // [head]: plain part of a query to latent
+  std::vector<Linear> values;  // [head]: what was read of latents to a value
+  Linear output;
+  CellAttention cells;
+
+  [[nodiscard]] std::size_t latent() const noexcept { return cells.geometry.value_dims; }
+  [[nodiscard]] std::size_t turned() const noexcept { return cells.geometry.key_dims - latent(); }
+  [[nodiscard]] std::size_t plain() const noexcept { return keys.front().in(); }
+};
+
 // down(activation(gate(x)) * up(x)), or down(activation(up(x))) without a gate.
 struct FeedForward {
   std::optional<Linear> gate;
@@ -76,8 +96,8 @@ struct Experts {
 };
 
 // A mixer or a feed-forward part. Each kind has its stages in a file of its own: see part_kinds.h.
-using PartBody = std::variant<Attention, FeedForward, Experts, Mamba, Mamba2, GatedConvolution, GatedDelta,
-                              TimeMix6, TimeMix7, ChannelMix>;
+using PartBody = std::variant<Attention, LatentAttention, FeedForward, Experts, Mamba, Mamba2,
+                              GatedConvolution, GatedDelta, TimeMix6, TimeMix7, ChannelMix>;
 
 // stream = stream + scale x output_norm(body(norm(stream))), where a missing norm leaves its input as it is.
 struct Part {

@@ -9,7 +9,7 @@
 namespace kvasir::model {
 
 Result<std::shared_ptr<const Model>> Model::load(const gguf::File& file, parallel::ThreadPool& pool,
-                                                 LoadProgress progress) {
+                                                 LoadProgress progress, std::uint64_t context) {
   try {
     const auto name = file.get_string("general.architecture");
     if (!name && name.error().code() == Outcome::kNotFound) {
@@ -18,6 +18,7 @@ Result<std::shared_ptr<const Model>> Model::load(const gguf::File& file, paralle
     if (!name) return fail(name.error());
     KVASIR_ASSIGN(const Architecture* const architecture, find_architecture(*name));
     KVASIR_ASSIGN(Hyperparameters sizes, Hyperparameters::read(file, architecture->have));
+    if (context != 0) sizes.used_context = context;
     Loader loader(file, pool, std::move(progress));
     KVASIR_ASSIGN(Network network, architecture->build(loader, sizes));
     network.forms = loader.forms();

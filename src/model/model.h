@@ -2,6 +2,7 @@
 // share it.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "gguf/gguf.h"
@@ -16,12 +17,14 @@ namespace kvasir::model {
 
 class Model {
  public:
-  // Reads all weights of `file`. kUnsupported names an architecture, a type or a scaling that does not run;
-  // kCorrupt says what is missing or of the wrong shape; kIo, kOutOfMemory; kCancelled where `progress`
-  // answered false.
+  // Reads all weights of `file`, for conversations of up to `context` tokens (0: as many as it was trained
+  // for): which of its rotations a model uses may depend on it. kUnsupported names an architecture, a type or
+  // a scaling that does not run; kCorrupt says what is missing or of the wrong shape; kIo, kOutOfMemory;
+  // kCancelled where `progress` answered false.
   [[nodiscard]] static Result<std::shared_ptr<const Model>> load(const gguf::File& file,
                                                                  parallel::ThreadPool& pool,
-                                                                 LoadProgress progress = {});
+                                                                 LoadProgress progress = {},
+                                                                 std::uint64_t context = 0);
 
   [[nodiscard]] const Hyperparameters& sizes() const noexcept { return sizes_; }
   [[nodiscard]] const Network& network() const noexcept { return network_; }

@@ -43,6 +43,18 @@ struct AttentionScratch {
   [[nodiscard]] Status reserve_variants(const Network& network, std::size_t variants);
 };
 
+// Rows of heads lie head by head: row [head * rows of the pass + row].
+struct LatentScratch {
+  InputRows query;     // [row]: the query latent
+  FloatRows joint;     // [row]: (latent, part to turn)
+  FloatRows unpacked;  // [row]: all heads of the query
+  InputRows plain;     // [head, row]
+  FloatRows absorbed;  // [head, row]
+  InputRows read;      // [head, row]: of latents
+  FloatRows value;     // [head, row]
+  InputRows values;    // [row]: all heads
+};
+
 struct FeedForwardScratch {
   InputRows gate;  // [row]
   FloatRows up;    // [row]
@@ -87,6 +99,7 @@ struct Workspace {
   FloatRows logits;   // [logits row]
 
   AttentionScratch attention;
+  LatentScratch latent;
   FeedForwardScratch feed_forward;
   ExpertScratch experts;
   RecurrentScratch recurrent;

@@ -44,8 +44,13 @@ inline constexpr double kTwinBound = 5e-12;
 // number passes through. Tokens that no such accident has reached stay within kTwinBound.
 inline constexpr double kTwinBoundOfSteps = 2e-3;
 
-// The logits of every token at positions 0, 1, 2, ..., row after row. What turns as the file's rope.* keys say
-// (the first rotation of a model) is read from the file; other rotations are as the model has them.
+// Whether the twin computes all parts of a model: attention, latent attention, feed-forward parts and
+// experts.
+[[nodiscard]] bool knows_every_part(const model::Network& network);
+
+// Of such a model the logits of every token at positions 0, 1, 2, ..., row after row. What turns as the
+// file's rope.* keys say (the first rotation of a model of the llama kind) is read from the file; other
+// rotations are as the model has them.
 [[nodiscard]] std::vector<float> scalar_forward(const model::Network& network, const gguf::File& file,
                                                 std::span<const Token> tokens);
 

@@ -64,6 +64,18 @@ std::uint64_t bytes_of(quant::BlockType type, const std::vector<std::uint64_t>& 
 
 }  // namespace
 
+GgufDraft GgufDraft::copy_of(const std::string& path) {
+  const gguf::File file = must(gguf::File::open(base::system_files(), path), path);
+  GgufDraft draft;
+  for (const gguf::KeyValue& entry : file.metadata()) draft.set(entry.key, entry.value);
+  for (const gguf::Tensor& tensor : file.tensors()) {
+    std::vector<std::byte> bytes(tensor.bytes);
+    must(file.read(tensor, 0, bytes), tensor.name);
+    draft.put({tensor.name, tensor.dims, tensor.type, std::move(bytes)});
+  }
+  return draft;
+}
+
 GgufDraft& GgufDraft::set(const std::string& key, gguf::Value value) {
   const auto found = std::ranges::find(keys_, key, &std::pair<std::string, gguf::Value>::first);
   if (found != keys_.end()) {

@@ -26,6 +26,9 @@ class GgufDraft {
  public:
   explicit GgufDraft(std::uint64_t seed = 1) : seed_(seed) {}
 
+  // All that a file holds.
+  [[nodiscard]] static GgufDraft copy_of(const std::string& path);
+
   // Sets or replaces a key.
   GgufDraft& set(const std::string& key, gguf::Value value);
   GgufDraft& set(const std::string& key, std::uint32_t value);

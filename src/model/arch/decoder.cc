@@ -160,7 +160,14 @@ Result<Part> Decoder::experts(std::uint32_t layer, const ExpertForm& form) {
   Experts body;
   body.routing = form.routing;
   body.routing.used = sizes_->experts_used;
+  KVASIR_ASSIGN(body.routing.sum_to_one, keys_.flag("expert_weights_norm", form.routing.sum_to_one));
+  KVASIR_ASSIGN(const double scale, keys_.number("expert_weights_scale", 0.0));
+  if (scale != 0) body.routing.scale = static_cast<float>(scale);  // 0 is how converters write "none"
   KVASIR_ASSIGN(body.router, loader_->linear(prefix + "gate_inp", sizes_->embedding, sizes_->experts));
+  const std::string bias = block(layer) + "exp_probs_b.bias";
+  if (loader_->has(bias)) {
+    KVASIR_ASSIGN(body.routing.bias, loader_->vector(bias, sizes_->experts));
+  }
   for (std::uint32_t index = 0; index < sizes_->experts; ++index) {
     FeedForward expert;
     expert.activation = form.activation;

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <variant>
 
 #include "kvasir/result.h"
 #include "model/hyperparameters.h"
@@ -77,7 +79,9 @@ class Decoder {
   // attn_k_norm where the file has them. An empty name of the norm is none.
   [[nodiscard]] Result<Part> attention(std::uint32_t layer, const AttentionForm& form = {});
 
-  // ffn_norm; ffn_gate, ffn_up, ffn_down; or with experts ffn_gate_inp and their *_exps.
+  // ffn_norm; ffn_gate, ffn_up, ffn_down; or with experts ffn_gate_inp and their *_exps, and
+  // exp_probs_b where the file has it. The keys expert_weights_norm and expert_weights_scale go before what
+  // the form says.
   [[nodiscard]] Result<Part> feed_forward(std::uint32_t layer, const FeedForwardForm& form = {});
   [[nodiscard]] Result<Part> experts(std::uint32_t layer, const ExpertForm& form = {});
 
@@ -85,14 +89,19 @@ class Decoder {
   // what they read.
   [[nodiscard]] Result<Part> shared_expert(std::uint32_t layer, std::uint64_t width);
 
+  // Those of a part whose body is Attention.
+  [[nodiscard]] static CellAttention& cells_of(Part& part) { return std::get<Attention>(part.body).cells; }
+
   // Declares a layer of a cache group for the part: the one group of this window (0: none).
   void add_cells(CellAttention& cells, std::uint64_t window);
 
+  void add_layer(Layer layer) { network_.layers.push_back(std::move(layer)); }
   template <class... Parts>
-  void add_layer(Parts&&... parts) {
+  void add_layer(Part first, Parts... others) {
     Layer layer;
-    (layer.parts.push_back(std::forward<Parts>(parts)), ...);
-    network_.layers.push_back(std::move(layer));
+    layer.parts.push_back(std::move(first));
+    (layer.parts.push_back(std::move(others)), ...);
+    add_layer(std::move(layer));
   }
 
   // The network, to which nothing is added any more.

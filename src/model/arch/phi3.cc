@@ -19,7 +19,7 @@ Result<std::uint32_t> add_long_rotary(Decoder& decoder) {
     KVASIR_ASSIGN(const std::uint32_t original,
                   decoder.keys().count("rope.scaling.original_context_length", 1, UINT32_MAX));
     const char* const set =
-        sizes.context > original ? "rope_factors_long.weight" : "rope_factors_short.weight";
+        sizes.used_context > original ? "rope_factors_long.weight" : "rope_factors_short.weight";
     KVASIR_ASSIGN(spec.factors, decoder.loader().vector(set, spec.dims / 2));
   }
   return decoder.add_rotary(spec);
