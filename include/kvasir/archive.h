@@ -1,20 +1,30 @@
 // Archives: conversations as bytes, to be put away and taken back at any time, into any cache with room.
 // docs/formats/archive.md says what every byte means.
 //
-// A value header.
+// A value header. The store in it is the API's.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "kvasir/report.h"
 #include "kvasir/result.h"
 
 namespace kvasir {
+
+namespace archive {
+class Store;
+}
+
+namespace api {
+struct Inside;
+}
 
 // Takes the next bytes of an archive, in order. What it answers other than success ends the save.
 using WriteBytes = std::function<Status(std::span<const std::byte>)>;
@@ -56,6 +66,41 @@ struct ArchiveReport {
   std::uint64_t conversations = 0;      //
   std::uint64_t tokens = 0;             // computed ones, over all conversations
   std::uint64_t tokens_recomputed = 0;  // of a load: queued again because their cells could not be used
+};
+
+// Archives by name, in a directory or in memory.
+//
+// A name is 1 to 200 bytes of UTF-8 without control characters, '/', '\\' and ':', and neither begins nor
+// ends with a dot or a space; any other is kInvalidArgument. Move-only. Any thread.
+class ArchiveStore {
+ public:
+  // The files NAME.kvar of a directory that is there. Nothing outside it is read or written: a name that is a
+  // symbolic link is kInvalidArgument. kOutOfMemory.
+  [[nodiscard]] static Result<ArchiveStore> in_directory(const std::string& path);
+
+  // As long as the store lives. kOutOfMemory.
+  [[nodiscard]] static Result<ArchiveStore> in_memory();
+
+  ArchiveStore(ArchiveStore&&) noexcept;
+  ArchiveStore& operator=(ArchiveStore&&) noexcept;
+  ~ArchiveStore();
+
+  // The bytes of an archive. kNotFound; kIo; kOutOfMemory.
+  [[nodiscard]] Result<std::vector<std::byte>> read(const std::string& name) const;
+
+  // In the place of what had this name; all or nothing. kIo; kOutOfMemory.
+  [[nodiscard]] Status write(const std::string& name, std::span<const std::byte> bytes);
+
+  // Sorted. kNotFound for a directory that is gone; kIo; kOutOfMemory.
+  [[nodiscard]] Result<std::vector<std::string>> list() const;
+
+  // kNotFound; kIo; kOutOfMemory.
+  [[nodiscard]] Status remove(const std::string& name);
+
+ private:
+  friend struct api::Inside;
+  explicit ArchiveStore(std::unique_ptr<archive::Store> store) noexcept;
+  std::unique_ptr<archive::Store> store_;
 };
 
 }  // namespace kvasir

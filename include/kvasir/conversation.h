@@ -19,7 +19,6 @@
 #include <vector>
 
 #include "kvasir/archive.h"
-#include "kvasir/generate.h"
 #include "kvasir/generation.h"
 #include "kvasir/model.h"
 #include "kvasir/report.h"

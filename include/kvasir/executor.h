@@ -22,7 +22,6 @@
 #include <vector>
 
 #include "kvasir/archive.h"
-#include "kvasir/archive_store.h"
 #include "kvasir/conversation.h"
 #include "kvasir/model.h"
 #include "kvasir/report.h"

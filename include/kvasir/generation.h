@@ -1,13 +1,64 @@
-// A generation under way: tokens drawn and computed one after another, streamed as text.
+// Generations: how tokens are drawn, what is asked for, and the stream that brings them. A value header. The
+// stream in it is the API's.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
-#include "kvasir/generate.h"
 #include "kvasir/result.h"
+#include "kvasir/token.h"
 
 namespace kvasir {
+
+// How a token is drawn. The cuts apply in this order: top-k, top-p, min-p; then the temperature.
+// Sources: top-k: Fan et al., 2018; top-p: Holtzman et al., The Curious Case of Neural Text Degeneration,
+// 2019; min-p: Nguyen et al., Turning Up the Heat, 2024.
+//
+// A draw depends on the row, these settings, the conversation's seed and the number of tokens that it ever
+// accepted, and on nothing else: not on batches, threads or other conversations.
+struct Sampler {
+  float temperature = 0.8F;  // 0: the most likely token, ties to the lower id
+  std::uint32_t top_k = 40;  // keep the k most likely; 0 keeps all
+  float top_p = 0.95F;       // keep the most likely tokens whose probabilities reach p; 1 keeps all
+  float min_p = 0.05F;       // keep tokens at least min_p times as likely as the most likely; 0 keeps all
+
+  // Always the most likely token.
+  [[nodiscard]] static constexpr Sampler greedy() noexcept { return {.temperature = 0}; }
+};
+
+// Why a generation ended.
+enum class Finish : std::uint8_t {
+  kEndToken,    // the model said that it is done, or one of the stop tokens
+  kStopString,  // one of the stop strings came
+  kLength,      // max_tokens are drawn, or the conversation or the cache is full
+  kCancelled,   // by cancel(), close(), or the end of the executor
+};
+
+struct GenerateOptions {
+  std::uint64_t max_tokens = 256;
+  // NOLINTBEGIN(readability-redundant-member-init): GCC warns whoever names other members alone
+  Sampler sampler = {};
+  std::vector<std::string> stop = {};   // ends before the first of these; it is not part of the text
+  std::vector<Token> stop_tokens = {};  // end like the model's own; they are not part of the text
+  // NOLINTEND(readability-redundant-member-init)
+  bool ignore_end = false;  // go on where the model says that it is done
+
+  // Pieces that wait to be read, at most: the conversation pauses when nobody reads.
+  std::uint32_t outbox = 64;
+
+  // Whether room for max_tokens is promised before the first is drawn: then it never waits for room in the
+  // middle. Where that does not fit now, it waits before it begins.
+  bool reserve = true;
+};
+
+// What one or more draws brought. Text never ends inside a character.
+struct GeneratedPiece {
+  std::string text;
+  std::vector<Token> tokens;
+};
 
 // A stream, to be read from one thread at a time. Move-only; what it was moved away from answers kWrongState;
 // the destructor cancels. The tokens delivered are part of the conversation's history, the last one and those

@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "base/try.h"
 #include "base/within_memory.h"
-#include "kvasir/archive_store.h"
+#include "kvasir/archive.h"
 #include "kvasir/conversation.h"
 #include "kvasir/executor.h"
 

@@ -11,7 +11,7 @@
 #include "archive/store.h"
 #include "engine/executor.h"
 #include "engine/generation.h"
-#include "kvasir/archive_store.h"
+#include "kvasir/archive.h"
 #include "kvasir/conversation.h"
 #include "kvasir/executor.h"
 #include "kvasir/generation.h"

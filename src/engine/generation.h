@@ -13,7 +13,7 @@
 
 #include "engine/conversation.h"
 #include "engine/stop_strings.h"
-#include "kvasir/generate.h"
+#include "kvasir/generation.h"
 #include "kvasir/result.h"
 #include "sample/sampler.h"
 #include "text/tokenizer.h"

@@ -70,6 +70,7 @@ Status PageStore::check_invariants() const {
   if (promised != promised_) return broken("S6: the promises are summed wrongly");
   if (!promises_fit()) return broken("S6: more is promised than fits");
   KVASIR_TRY(check_tier_runs());
+  KVASIR_TRY(index_.check());
   return check_checkpoints();
 }
 

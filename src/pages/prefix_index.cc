@@ -137,6 +137,27 @@ std::vector<PrefixIndex::BlockId> PrefixIndex::naming(const CellRun& cells) cons
   return all;
 }
 
+Status PrefixIndex::check() const {
+  const auto broken = [](const char* what) { return fail(Outcome::kInternal, what); };
+  std::vector<std::uint32_t> children(blocks_.size());
+  std::vector<bool> met(blocks_.size());
+  std::size_t found = 0;
+  for (BlockId id = newest_; id != kRoot; id = blocks_[id].older) {
+    const Block& block = blocks_[id];
+    met[id] = true;
+    ++found;
+    if (block.parent == kRoot) continue;
+    if (!blocks_[block.parent].used) return broken("I1: a block's parent is gone");
+    if (!met[block.parent]) return broken("I2: a block is more recently used than its parent");
+    ++children[block.parent];
+  }
+  if (found != size_) return broken("I2: not every block is in the order of use");
+  for (const BlockId id : blocks()) {
+    if (blocks_[id].children != children[id]) return broken("I1: a block's children are counted wrongly");
+  }
+  return {};
+}
+
 void PrefixIndex::link_newest(BlockId id) noexcept {
   blocks_[id].older = newest_;
   blocks_[id].newer = kRoot;

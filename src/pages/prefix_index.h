@@ -14,6 +14,7 @@
 #include <span>
 #include <vector>
 
+#include "kvasir/result.h"
 #include "kvasir/token.h"
 #include "pages/page_table.h"
 #include "pages/types.h"
@@ -81,6 +82,8 @@ class PrefixIndex {
   // Every block in the index, for whoever must visit all holders of cells.
   [[nodiscard]] std::vector<BlockId> blocks() const;
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  // I1 and I2, recounted from nothing. kInternal names the broken one. Throws std::bad_alloc.
+  [[nodiscard]] Status check() const;
   [[nodiscard]] PrefixCounters& counters() noexcept { return counters_; }
   [[nodiscard]] const PrefixCounters& counters() const noexcept { return counters_; }
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "kvasir/generate.h"
+#include "kvasir/generation.h"
 #include "kvasir/result.h"
 #include "kvasir/token.h"
 

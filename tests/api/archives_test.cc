@@ -11,6 +11,7 @@
 
 #include "api/api_run.h"
 #include "api/future.h"
+#include "api/thirty.h"
 #include "support/paths.h"
 
 namespace kvasir {
@@ -28,6 +29,7 @@ using test::options_of;
 using test::outcome_of;
 using test::say;
 using test::some_tokens;
+using test::thirty_conversations;
 
 // Ways to have become what one is.
 struct History {
@@ -271,31 +273,13 @@ TEST(Archives, GoToFilesFunctionsAndStoresAndComeBackFromThem) {
   EXPECT_EQ(must(directory.list()), std::vector<std::string>{"a"});
 }
 
-// Thirty conversations that share beginnings, are in the middle of their queues, forked, shifted.
 TEST(Archives, BringAWholeExecutorBackIntoPagesOfAnotherSize) {
-  const auto build = [](Executor& executor) {
-    std::vector<Conversation> all;
-    const std::vector<Token> beginning = some_tokens(64, 1);
-    for (std::uint64_t i = 0; i < 28; ++i) {
-      all.push_back(must(executor.conversation({.priority = static_cast<int>(i % 3), .seed = i})));
-      must(all.back().prompt(i % 2 == 0 ? joined(beginning, some_tokens(5 + i, 10 + i))
-                                        : some_tokens(3 * i + 1, 50 + i)));
-      if (i % 4 != 3) must(all.back().wait());
-    }
-    must(all[5].shift_left(2, 3));
-    must(all[8].remove(10, 10));
-    all.push_back(must(all[8].fork()));
-    all.push_back(must(all[10].fork(true)));
-    must(all[28].prompt(some_tokens(7, 99)));
-    must(executor.step({.tokens = 16}));
-    return all;
-  };
   std::vector<Future> undisturbed;
   std::vector<std::byte> archive;
   std::uint64_t held = 0;
   {
     Executor executor = make_executor(options_of(4096, 64));
-    std::vector<Conversation> all = build(executor);
+    std::vector<Conversation> all = thirty_conversations(executor, false);
     held = executor.cache().held;
     archive = must(executor.save_bytes());
     for (Conversation& talk : all) undisturbed.push_back(future_of(talk, 10));

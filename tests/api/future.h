@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "api/api_run.h"
@@ -39,6 +41,17 @@ struct Future {
     must(talk.wait());
   }
   return future;
+}
+
+// It as a line of text: its tokens, and a hash of its logits.
+[[nodiscard]] inline std::string printed(const Future& future) {
+  std::string bytes;
+  for (const std::vector<float>& row : future.rows) {
+    bytes.append(reinterpret_cast<const char*>(row.data()), row.size() * sizeof(float));
+  }
+  std::string line = std::to_string(std::hash<std::string>{}(bytes));
+  for (const Token token : future.tokens) line += " " + std::to_string(token);
+  return line;
 }
 
 // Prompts and computes seeded tokens.
