@@ -130,13 +130,30 @@ std::string directory_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
+constexpr int kNamesTried = 100;
+
+std::string temporary_name(const std::string& path) {
+  static std::atomic<unsigned> counter = 0;
+  return path + ".tmp-" + std::to_string(::getpid()) + "-" + std::to_string(counter++);
+}
+
+std::unexpected<Error> no_name(const std::string& path) {
+  return fail(Outcome::kIo, "cannot create a temporary file beside '" + path + "'");
+}
+
+// Whether open() said that the file system knows no files without names.
+bool knows_no_nameless_files(int error) {
+  return error == EOPNOTSUPP || error == EISDIR || error == EINVAL;
+}
+
 class SystemReplacingFile final : public ReplacingFile {
  public:
+  // An empty name beside the target is one that the file is yet to be given.
   SystemReplacingFile(Descriptor fd, std::string temporary, std::string target)
       : fd_(std::move(fd)), temporary_(std::move(temporary)), target_(std::move(target)) {}
 
   ~SystemReplacingFile() override {
-    if (!committed_) ::unlink(temporary_.c_str());
+    if (!committed_ && !temporary_.empty()) ::unlink(temporary_.c_str());
   }
 
   [[nodiscard]] Status write(std::span<const std::byte> bytes) override {
@@ -153,7 +170,8 @@ class SystemReplacingFile final : public ReplacingFile {
   }
 
   [[nodiscard]] Status commit() override {
-    if (::fsync(fd_.get()) != 0) return system_error("cannot sync", temporary_, errno);
+    if (::fsync(fd_.get()) != 0) return system_error("cannot write", target_, errno);
+    KVASIR_TRY(take_name());
     if (::rename(temporary_.c_str(), target_.c_str()) != 0)
       return system_error("cannot replace", target_, errno);
     committed_ = true;
@@ -169,7 +187,21 @@ class SystemReplacingFile final : public ReplacingFile {
 
  private:
   Status put(std::uint64_t offset, std::span<const std::byte> bytes) {
-    return write_all(fd_, temporary_, offset, bytes);
+    return write_all(fd_, target_, offset, bytes);
+  }
+
+  // A name can be renamed over another, a file without one only be linked where there is none.
+  Status take_name() {
+    const std::string self = "/proc/self/fd/" + std::to_string(fd_.get());
+    for (int attempt = 0; temporary_.empty() && attempt < kNamesTried; ++attempt) {
+      std::string name = temporary_name(target_);
+      if (::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) {
+        temporary_ = std::move(name);
+      } else if (errno != EEXIST) {
+        return system_error("cannot name what replaces", target_, errno);
+      }
+    }
+    return temporary_.empty() ? Status(no_name(target_)) : Status();
   }
 
   Descriptor fd_;
@@ -235,24 +267,28 @@ class SystemFiles final : public FileSystem {
     if (errno != 0) return system_error("cannot list", directory, errno);
     return names;
   }
+  // Without a name while it is written: whatever ends the process, nothing is left beside the target.
   [[nodiscard]] Result<std::unique_ptr<ReplacingFile>> replace(const std::string& path) override {
-    static std::atomic<unsigned> counter = 0;
-    for (int attempt = 0; attempt < 100; ++attempt) {
-      std::string temporary = path + ".tmp-" + std::to_string(::getpid()) + "-" + std::to_string(counter++);
+    Descriptor nameless = open_file(directory_of(path), O_RDWR | O_TMPFILE, 0666);
+    if (nameless.get() >= 0) {
+      return std::make_unique<SystemReplacingFile>(std::move(nameless), std::string(), path);
+    }
+    if (!knows_no_nameless_files(errno)) return system_error("cannot create", path, errno);
+    for (int attempt = 0; attempt < kNamesTried; ++attempt) {
+      std::string temporary = temporary_name(path);
       Descriptor fd = open_file(temporary, O_RDWR | O_CREAT | O_EXCL, 0666);
       if (fd.get() >= 0) {
         return std::make_unique<SystemReplacingFile>(std::move(fd), std::move(temporary), path);
       }
       if (errno != EEXIST) return system_error("cannot create", path, errno);
     }
-    return fail(Outcome::kIo, "cannot create a temporary file beside '" + path + "'");
+    return no_name(path);
   }
 
   [[nodiscard]] Result<std::unique_ptr<ScratchFile>> scratch(const std::string& directory) override {
     Descriptor fd = open_file(directory, O_RDWR | O_TMPFILE, 0600);
     if (fd.get() >= 0) return std::make_unique<SystemScratchFile>(std::move(fd), directory);
-    const bool unknown = errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL;
-    if (unknown) return named_for_a_moment(directory);
+    if (knows_no_nameless_files(errno)) return named_for_a_moment(directory);
     return system_error("cannot create a scratch file in", directory, errno);
   }
 

@@ -32,8 +32,9 @@ class ReadFile {
   [[nodiscard]] virtual Status read_at(std::uint64_t offset, std::span<std::byte> into) const = 0;
 };
 
-// A file being written beside its target. Nothing shows at the target before commit(); destruction without
-// commit removes what was written. One thread at a time.
+// A file that will replace its target. It is written without a name where the file system knows such files,
+// else beside the target. Nothing shows at the target before commit(); destruction without commit removes
+// what was written. One thread at a time.
 class ReplacingFile {
  public:
   virtual ~ReplacingFile() = default;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -31,6 +32,10 @@ class Disk {
       case Call::Kind::kOpen:
         if (call.directory) {
           directories_[call.descriptor] = true;
+        } else if (call.nameless) {
+          directories_.erase(call.descriptor);
+          open_[call.descriptor] = contents_.size();
+          contents_.emplace_back();
         } else {
           directories_.erase(call.descriptor);
           if (!names_.contains(call.path)) {
@@ -53,6 +58,9 @@ class Disk {
           Content& content = contents_[open_.at(call.descriptor)];
           content.synced = content.now;
         }
+        break;
+      case Call::Kind::kLink:
+        names_[call.to] = open_.at(call.descriptor);
         break;
       case Call::Kind::kRename:
         names_[call.to] = names_.at(call.path);
@@ -118,21 +126,32 @@ std::size_t losses(const Replacement& done, const std::vector<Call>& calls) {
   return losses;
 }
 
+// On file systems that know files without names, and on others.
+void for_both_kinds(const std::function<void()>& test) {
+  test();
+  const test::NoNamelessFiles others;
+  test();
+}
+
 // B1.
 TEST(Crashes, LeaveTheOldFileOrTheNewOneWholeWhereverThePowerFails) {
-  const Replacement done = replace();
-  ASSERT_GE(done.calls.size(), 10U);
-  EXPECT_EQ(losses(done, done.calls), 0U);
-  Disk disk(done.path, done.before);
-  for (const Call& call : done.calls) disk.perform(call);
-  EXPECT_EQ(disk.after_failure(done.path, false), done.after) << "after commit() it stays";
+  for_both_kinds([] {
+    const Replacement done = replace();
+    ASSERT_GE(done.calls.size(), 10U);
+    EXPECT_EQ(losses(done, done.calls), 0U);
+    Disk disk(done.path, done.before);
+    for (const Call& call : done.calls) disk.perform(call);
+    EXPECT_EQ(disk.after_failure(done.path, false), done.after) << "after commit() it stays";
+  });
 }
 
 TEST(Crashes, WouldShowWithoutASync) {
-  const Replacement done = replace();
-  std::vector<Call> calls = done.calls;
-  std::erase_if(calls, [](const Call& call) { return call.kind == Call::Kind::kSync; });
-  EXPECT_GT(losses(done, calls), 0U);
+  for_both_kinds([] {
+    const Replacement done = replace();
+    std::vector<Call> calls = done.calls;
+    std::erase_if(calls, [](const Call& call) { return call.kind == Call::Kind::kSync; });
+    EXPECT_GT(losses(done, calls), 0U);
+  });
 }
 
 }  // namespace

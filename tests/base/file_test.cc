@@ -12,6 +12,7 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <initializer_list>
 #include <limits>
 #include <memory>
 #include <string>
@@ -55,6 +56,8 @@ class FileTest : public testing::Test {
   [[nodiscard]] std::size_t files_in_folder() const {
     return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
   }
+
+  void expect_the_old_target_left(std::initializer_list<SystemCall> calls) const;
 };
 
 template <class T>
@@ -177,6 +180,13 @@ TEST_F(FileTest, RemovesWhatWasWrittenWhenItIsDropped) {
     auto file = files_.replace(path_);
     ASSERT_TRUE(file);
     ASSERT_TRUE((*file)->write(bytes_of("lost")));
+  }
+  EXPECT_EQ(files_in_folder(), 0U);
+  const test::NoNamelessFiles others;
+  {
+    auto file = files_.replace(path_);
+    ASSERT_TRUE(file);
+    ASSERT_TRUE((*file)->write(bytes_of("lost")));
     EXPECT_EQ(files_in_folder(), 1U);
   }
   EXPECT_EQ(files_in_folder(), 0U);
@@ -202,10 +212,8 @@ TEST_F(FileTest, RefusesATargetThatCannotBe) {
   EXPECT_TRUE(fs::is_directory(folder_));
 }
 
-// Every system call of a replacement in turn, and what is left of it.
-TEST_F(FileTest, LeavesTheOldTargetWhateverCallFails) {
-  for (const SystemCall call :
-       {SystemCall::kOpen, SystemCall::kWrite, SystemCall::kSync, SystemCall::kRename}) {
+void FileTest::expect_the_old_target_left(std::initializer_list<SystemCall> calls) const {
+  for (const SystemCall call : calls) {
     for (std::uint64_t n = 0;; ++n) {
       ASSERT_TRUE(replace(files_, path_, bytes_of("old")));
       Status replaced;
@@ -231,6 +239,21 @@ TEST_F(FileTest, LeavesTheOldTargetWhateverCallFails) {
       EXPECT_EQ(replaced.error().message().find("is replaced, but") != std::string::npos, late);
     }
   }
+}
+
+// Every system call of a replacement in turn, and what is left of it; on file systems of both kinds.
+TEST_F(FileTest, LeavesTheOldTargetWhateverCallFails) {
+  expect_the_old_target_left(
+      {SystemCall::kOpen, SystemCall::kWrite, SystemCall::kSync, SystemCall::kLink, SystemCall::kRename});
+  const test::NoNamelessFiles others;
+  expect_the_old_target_left({SystemCall::kOpen, SystemCall::kWrite, SystemCall::kSync, SystemCall::kRename});
+}
+
+// A process that is killed in the middle of it leaves nothing beside the target.
+TEST_F(FileTest, HasNoNameWhileItIsWritten) {
+  const auto file = files_.replace(path_);
+  ASSERT_TRUE(file && (*file)->write(bytes_of("half")));
+  EXPECT_EQ(files_in_folder(), 0U);
 }
 
 TEST_F(FileTest, TakesAFolderThatCannotBeSyncedAsItIs) {

@@ -11,6 +11,7 @@
 #include <cstdarg>
 #include <cstddef>
 #include <cstdio>
+#include <string>
 
 namespace kvasir::test {
 namespace {
@@ -26,6 +27,7 @@ Armed armed;
 CallRecord* record = nullptr;
 std::size_t transfer_limit = 0;
 std::uint64_t transfers = 0;
+bool nameless_files = true;
 
 // Whether this call fails; sets errno.
 bool fails(SystemCall call) noexcept {
@@ -76,6 +78,13 @@ CallRecord::~CallRecord() {
   record = nullptr;
 }
 
+NoNamelessFiles::NoNamelessFiles() noexcept {
+  nameless_files = false;
+}
+NoNamelessFiles::~NoNamelessFiles() {
+  nameless_files = true;
+}
+
 ShortTransfers::ShortTransfers(std::size_t bytes) noexcept {
   transfer_limit = bytes;
   transfers = 0;
@@ -88,6 +97,7 @@ ShortTransfers::~ShortTransfers() {
 
 using kvasir::test::CallRecord;
 using kvasir::test::fails;
+using kvasir::test::nameless_files;
 using kvasir::test::record;
 using kvasir::test::SystemCall;
 using kvasir::test::transfer;
@@ -120,17 +130,35 @@ int rename(const char* from, const char* to) noexcept {
   return done;
 }
 
+int linkat(int from_directory, const char* from, int to_directory, const char* to, int flags) noexcept {
+  if (fails(SystemCall::kLink)) return -1;
+  const int done = static_cast<int>(::syscall(SYS_linkat, from_directory, from, to_directory, to, flags));
+  if (record != nullptr && done == 0) {
+    const std::string name(from);  // /proc/self/fd/N
+    record->add({.kind = CallRecord::Call::Kind::kLink,
+                 .descriptor = std::stoi(name.substr(name.rfind('/') + 1)),
+                 .to = to});
+  }
+  return done;
+}
+
 int open(const char* path, int flags, ...) {
+  const bool nameless = (flags & O_TMPFILE) == O_TMPFILE;
+  if (nameless && !nameless_files) {
+    errno = EOPNOTSUPP;
+    return -1;
+  }
   if (fails(SystemCall::kOpen)) return -1;
   std::va_list arguments;
   va_start(arguments, flags);
-  const mode_t mode = (flags & O_CREAT) != 0 ? va_arg(arguments, mode_t) : 0;
+  const mode_t mode = ((flags & O_CREAT) != 0 || nameless) ? va_arg(arguments, mode_t) : 0;
   va_end(arguments);
   const int opened = static_cast<int>(::syscall(SYS_openat, AT_FDCWD, path, flags, mode));
   if (record != nullptr && opened >= 0) {
     record->add({.kind = CallRecord::Call::Kind::kOpen,
                  .descriptor = opened,
-                 .directory = (flags & O_DIRECTORY) != 0,
+                 .directory = !nameless && (flags & O_DIRECTORY) != 0,
+                 .nameless = nameless,
                  .path = path});
   }
   return opened;

@@ -12,7 +12,7 @@
 
 namespace kvasir::test {
 
-enum class SystemCall : std::uint8_t { kRead, kWrite, kSync, kRename, kOpen };
+enum class SystemCall : std::uint8_t { kRead, kWrite, kSync, kLink, kRename, kOpen };
 
 // While it lives, the n-th call of this kind (from 0) of the whole program fails with `code` (an errno). One
 // at a time.
@@ -30,14 +30,15 @@ class SystemFault {
 class CallRecord {
  public:
   struct Call {
-    enum class Kind : std::uint8_t { kOpen, kWrite, kSync, kRename };
+    enum class Kind : std::uint8_t { kOpen, kWrite, kSync, kLink, kRename };
     Kind kind = Kind::kOpen;
     int descriptor = -1;
     bool directory = false;    // of kOpen
+    bool nameless = false;     // of kOpen: a new file without a name
     std::uint64_t offset = 0;  // of kWrite
     std::string bytes;
     std::string path;  // of kOpen and kRename
-    std::string to;    // of kRename
+    std::string to;    // of kLink and kRename
   };
   CallRecord() noexcept;
   CallRecord(const CallRecord&) = delete;
@@ -49,6 +50,15 @@ class CallRecord {
 
  private:
   std::vector<Call> calls_;
+};
+
+// While it lives, the file system knows no files without names.
+class NoNamelessFiles {
+ public:
+  NoNamelessFiles() noexcept;
+  NoNamelessFiles(const NoNamelessFiles&) = delete;
+  NoNamelessFiles& operator=(const NoNamelessFiles&) = delete;
+  ~NoNamelessFiles();
 };
 
 // While it lives, a read or write moves at most `bytes` bytes, and each second call is interrupted (EINTR)
