@@ -379,6 +379,10 @@ class Engine {
   // where cells lie does not enter.
   [[nodiscard]] Result<std::uint64_t> digest() const;
 
+  // Every invariant that can be recounted: E1, E4, E6 and, while no ticket is open, those of the page store.
+  // kInternal names the broken one. For tests.
+  [[nodiscard]] Status check() const;
+
  private:
   friend class LoadJob;
   friend class SaveJob;

@@ -312,6 +312,9 @@ class PageStore {
   [[nodiscard]] const GroupCells& group(std::size_t index) const noexcept { return groups_[index]; }
   [[nodiscard]] const StoreSpec& spec() const noexcept { return spec_; }
 
+  // Whether a ticket of any kind or a compaction is open.
+  [[nodiscard]] bool tickets_open() const noexcept { return open_tickets_ > 0 || compaction_ != nullptr; }
+
   // Every invariant, for tests; while a ticket is open its cells have one holder more than S3 finds, so not
   // then. kInternal names the broken one, kOutOfMemory.
   [[nodiscard]] Status check() const;

@@ -15,6 +15,8 @@ constexpr std::int64_t kTick = 1'000;
 // Looks at the clock of a job, and of what a step does beside its jobs.
 constexpr std::int64_t kJobTicks = 4;
 constexpr std::int64_t kStepTicks = 12;
+// From one recount of all invariants to the next.
+constexpr std::uint64_t kStepsUnchecked = 8;
 
 }  // namespace
 
@@ -240,6 +242,10 @@ void Simulation::step() {
   const StepBudget budget = random_budget(quiet);
   const bool continues = executor_->look([](const Engine& engine) { return engine.step_open(); });
   if (!continues) before_ = digest();
+  if (counts_->steps % kStepsUnchecked == 0) {
+    const Status sound = executor_->look([](const Engine& engine) { return engine.check(); });  // E1, E4, E6
+    require(sound.has_value(), sound ? std::string() : sound.error().message());
+  }
   const std::int64_t start = clock_.now_ns();
   const auto report = take_step(budget, quiet);
   const std::int64_t elapsed = clock_.now_ns() - start;
