@@ -65,19 +65,24 @@ std::uint64_t vocabulary_hash(const gguf::File& file) {
   return XXH3_64bits(bytes.data(), bytes.size());
 }
 
-void append_sizes(const Hyperparameters& sizes, base::ByteWriter& out) {
-  out.text(sizes.architecture);
-  for (const std::uint32_t number :
-       {sizes.layers, sizes.embedding, sizes.vocabulary, sizes.key_dims, sizes.value_dims, sizes.experts,
-        sizes.experts_used, sizes.expert_feed_forward}) {
-    out.number(number);
+// What the file says of the architecture, in order of keys, but for its rotation, which has a hash of its
+// own, and for the trained length, on which no number depends.
+void append_keys(const gguf::File& file, const std::string& architecture, base::ByteWriter& out) {
+  out.text(architecture);
+  std::vector<const gguf::KeyValue*> entries;
+  for (const gguf::KeyValue& entry : file.metadata()) {
+    if (entry.key.starts_with(architecture + ".") && !entry.key.starts_with(architecture + ".rope.") &&
+        entry.key != architecture + ".context_length")
+      entries.push_back(&entry);
   }
-  for (const std::vector<std::uint32_t>* const counts :
-       {&sizes.heads, &sizes.kv_heads, &sizes.feed_forward}) {
-    for (const std::uint32_t count : *counts) out.number(count);
+  std::ranges::sort(entries, {},
+                    [](const gguf::KeyValue* entry) -> const std::string& { return entry->key; });
+  for (const gguf::KeyValue* const entry : entries) {
+    out.text(entry->key);
+    out.number(static_cast<std::uint32_t>(entry->value.type()));
+    out.number(std::uint64_t{entry->value.bytes().size()});
+    out.bytes(entry->value.bytes());
   }
-  const std::array<float, 2> numbers = {sizes.norm_epsilon, sizes.attention_scale};
-  out.floats(numbers);
 }
 
 // The tensors' names, types, shapes and data, hashed in order of names: one hash for each.
@@ -109,7 +114,7 @@ Result<Fingerprint> fingerprint_of(const gguf::File& file, const Hyperparameters
                                    const Network& network) {
   std::vector<std::byte> bytes;
   base::ByteWriter out(bytes);
-  append_sizes(sizes, out);
+  append_keys(file, sizes.architecture, out);
   KVASIR_TRY(append_tensors(file, out));
   const XXH128_hash_t weights = XXH3_128bits(bytes.data(), bytes.size());
   return Fingerprint{.weights = {weights.low64, weights.high64},

@@ -14,9 +14,10 @@
 namespace kvasir::model {
 
 struct Fingerprint {
-  // XXH3-128 (low half first) of the architecture's name and numbers and of every tensor, in order of names:
-  // name, type, dimensions, and its data. Of a tensor of more than kSampledBytes that is kSamples blocks of
-  // kSampleBytes, evenly spread from its first byte to its last.
+  // XXH3-128 (low half first) of the architecture's name, of its keys in order (but those of rotation and the
+  // trained length) and of every tensor, in order of names: name, type, dimensions, and its data. Of a tensor
+  // of more than kSampledBytes that is kSamples blocks of kSampleBytes, evenly spread from its first byte to
+  // its last.
   std::array<std::uint64_t, 2> weights{};
   std::uint64_t rotary = 0;      // XXH3-64 of every rotary table: pairing, magnitude, frequencies
   std::uint64_t vocabulary = 0;  // XXH3-64 of the vocabulary's kind and tokens

@@ -126,8 +126,9 @@ TEST(SynthShapes, HaveTheParametersOfTheModelsTheyAreNamedAfter) {
     }
     return sum;
   };
-  EXPECT_EQ(parameters("llama-1b"), 1'235'814'400U);  // Llama 3.2 1B
-  EXPECT_EQ(parameters("qwen-0.5b"), 494'032'768U);   // Qwen2 0.5B
+  EXPECT_EQ(parameters("llama-1b"), 1'235'814'400U);   // Llama 3.2 1B
+  EXPECT_EQ(parameters("qwen-0.5b"), 494'032'768U);    // Qwen2 0.5B
+  EXPECT_EQ(parameters("mamba2-370m"), 368'346'624U);  // Mamba-2 370M
   EXPECT_EQ(find_synth_shape("llama-1B"), nullptr);
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 #include <iterator>
 #include <memory>
@@ -318,6 +319,20 @@ TEST_P(RecurrentModel, IsRefusedOrRunsWhateverACountSays) {
       bench.step({{bench.open(), std::span(tokens_).first(3)}});
     }
   }
+}
+
+// RWKV-6 halves the stream in every n-th layer: a number that no tensor's shape shows.
+TEST(Fingerprint, DiffersWhereAKeyDoesAndNoTensorDoes) {
+  const std::string path = data_path("models/rwkv6/model.gguf");
+  const std::vector<std::byte> bytes = read_bytes(path);
+  const std::string key = "rwkv6.rescale_every_n_layers";
+  const auto found = std::ranges::search(bytes, std::as_bytes(std::span(key)));
+  const auto at = static_cast<std::size_t>(found.end() - bytes.begin()) + sizeof(std::uint32_t);
+  const std::array<std::uint32_t, 2> layers = {2, 1};
+  const auto same = load_changed(bytes, at, std::as_bytes(std::span(layers).first(1))).value();
+  const auto other = load_changed(bytes, at, std::as_bytes(std::span(layers).last(1))).value();
+  EXPECT_EQ(load_file(path).model->fingerprint(), same->fingerprint());
+  EXPECT_NE(same->fingerprint().weights, other->fingerprint().weights);
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, RecurrentModel,
