@@ -57,6 +57,12 @@ struct PromptOptions {
   bool every_logit = false;  // keep the row of logits of each of these tokens, not of the last alone
 };
 
+struct EncodeOptions {
+  // Called now and then from the calling thread with no lock held, with the share that is done (0 to 1). To
+  // answer false ends it: kCancelled.
+  std::function<bool(double)> progress = nullptr;
+};
+
 // One change of a conversation's history.
 struct EditOperation {
   enum class Kind : std::uint8_t {
@@ -105,10 +111,17 @@ class Conversation {
   Result<std::uint64_t> prompt(const Embeddings& vectors, const PromptOptions& options = {});
   Result<std::uint64_t> prompt(std::span<const PromptPart> parts, const PromptOptions& options = {});
 
-  // Reads a source with the encoder of an encoder-decoder model, as one unit; what is prompted from then on
-  // attends to it, in this conversation and in its forks. kUnsupported where the model has no encoder;
-  // kWrongState after close().
-  [[nodiscard]] Status encode(std::span<const Token> source);
+  // Reads a source with the encoder of an encoder-decoder model, as one unit, and answers when that is done:
+  // all of it, or nothing has changed. What is prompted or generated from then on attends to it, in this
+  // conversation and in its forks; without a prompt, generate() begins with the model's start token. Another
+  // source takes its place once the conversation is cleared. A text ends with the end token where the
+  // vocabulary asks for one. cancel() and close() end it.
+  // kUnsupported where the model reads no source; kInvalidArgument for an empty source or a token outside the
+  // vocabulary; kNoSpace with the numbers; kWrongState where the conversation has tokens, which belong to
+  // another source, and after close(); kBusy where it is read already, or is part of an open step that no
+  // worker ends; kCancelled; kOutOfMemory. prompt() without a source is kWrongState, and kBusy meanwhile.
+  [[nodiscard]] Status encode(std::span<const Token> source, const EncodeOptions& options = {});
+  [[nodiscard]] Status encode(std::string_view source, const EncodeOptions& options = {});
 
   // Makes the conversation hold exactly `tokens`: keeps the longest common beginning, takes the rest back and
   // queues what is missing, at least the last token unless its logits are there. Answers how many were kept.

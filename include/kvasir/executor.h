@@ -88,6 +88,23 @@ struct Budget {
   std::function<Verdict(const JobView&)> between_jobs = nullptr;
 };
 
+// How what a model made of a text's tokens becomes what the text is known by.
+enum class Pooling : std::uint8_t {
+  kOfModel,  // as the model's file says
+  kNone,     // a vector for each token, one behind the other
+  kMean,     // their mean
+  kFirst,    // that of the first token, which stands for the text in some vocabularies
+  kLast,     // that of the last token
+};
+
+struct EmbedOptions {
+  Pooling pooling = Pooling::kOfModel;
+  bool normalise = true;  // each vector to a length of 1
+  // Called between two jobs, from the calling thread with no lock held, with the number of texts that are
+  // done. To answer false ends it: kCancelled.
+  std::function<bool(std::uint64_t)> progress = nullptr;
+};
+
 // A conversation that came out of an archive, with the id it had where it was saved.
 struct LoadedConversation {
   ConversationId saved_as{};
@@ -124,6 +141,18 @@ class Executor {
   // The report is the sum, with one line for each conversation of any of the steps; its outcome is kIdle,
   // kSuspended (the time is used up), kStalled or kCancelled. Errors as step().
   [[nodiscard]] Result<StepReport> run_until_idle(const Budget& budget = {});
+
+  // A vector for each of any number of texts, by a model that reads both ways (with Pooling::kNone one for
+  // each token): embedding_size() floats. The same bits whatever else is read, beside it or at once, and
+  // however long a pass is. Texts get the begin and end tokens that the vocabulary asks for, tokens are taken
+  // as they are. Computes at once, beside the steps of others; takes no room in the cache.
+  // kUnsupported for other models, and for a pooling that this one cannot do; kInvalidArgument names an empty
+  // text or a token outside the vocabulary; kNoSpace for a text longer than the context, with the numbers;
+  // kCancelled; kWrongState after close(); kOutOfMemory.
+  [[nodiscard]] Result<std::vector<std::vector<float>>> embed(std::span<const std::string> texts,
+                                                              const EmbedOptions& options = {});
+  [[nodiscard]] Result<std::vector<std::vector<float>>> embed(std::span<const std::vector<Token>> texts,
+                                                              const EmbedOptions& options = {});
 
   // Undoes an open, suspended step. Its tokens are queued again. kBusy while a thread steps.
   [[nodiscard]] Status abandon_step();

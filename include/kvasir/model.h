@@ -68,6 +68,8 @@ class Model {
   // The token that is spelled exactly so, special ones by their names.
   [[nodiscard]] std::optional<Token> find(std::string_view spelling) const noexcept;
   [[nodiscard]] std::optional<Token> begin_token() const noexcept;
+  // What a decoder that reads a source begins with; nothing in other models.
+  [[nodiscard]] std::optional<Token> start_token() const noexcept;
   // Whether a model that says this token is done. False for ids outside the vocabulary.
   [[nodiscard]] bool ends_generation(Token id) const noexcept;
 

@@ -29,12 +29,16 @@ struct Items {
   std::vector<float> vectors;
 };
 
-Status add_text(const text::Tokenizer& tokenizer, const Text& text, bool at_start, Items& items) {
+// A decoder that reads a source begins with a token of its own.
+Status add_text(const api::ModelParts& model, const Text& text, bool at_start, Items& items) {
+  const text::Tokenizer& tokenizer = *model.tokenizer;
   KVASIR_ASSIGN(const std::vector<Token> tokens,
                 tokenizer.tokenize(text.text, {.parse_special = text.options.parse_special}));
-  const std::optional<Token> begin = tokenizer.begin_token();
+  const std::optional<Token> start = model.model->network().start_token;
+  const std::optional<Token> begin = start ? start : tokenizer.begin_token();
+  const bool adds = start.has_value() || tokenizer.adds_begin();
   const bool wanted = text.options.add_begin == AddBegin::kYes ||
-                      (text.options.add_begin == AddBegin::kAuto && at_start && tokenizer.adds_begin());
+                      (text.options.add_begin == AddBegin::kAuto && at_start && adds);
   if (wanted && !begin) return fail(Outcome::kInvalidArgument, "this vocabulary has no begin token");
   // A text that spells it does not get it twice.
   if (wanted && (tokens.empty() || tokens.front() != *begin)) items.tokens.push_back(*begin);
@@ -72,7 +76,7 @@ Result<Items> items_of(const api::ModelParts& model, std::span<const PromptPart>
       KVASIR_TRY(check_tokens(*tokens, model.model->sizes().vocabulary));
       items.tokens.insert(items.tokens.end(), tokens->begin(), tokens->end());
     } else if (const auto* const text = std::get_if<Text>(&part)) {
-      KVASIR_TRY(add_text(*model.tokenizer, *text, at_start && items.tokens.empty(), items));
+      KVASIR_TRY(add_text(model, *text, at_start && items.tokens.empty(), items));
     } else if (const auto* const vectors = std::get_if<Embeddings>(&part)) {
       KVASIR_TRY(add_vectors(model.model->sizes().embedding, *vectors, items));
     }

@@ -117,14 +117,19 @@ Result<std::uint64_t> Conversation::rewind_cost(std::uint64_t length) const {
   });
 }
 
-Status Conversation::encode(std::span<const Token> /*source*/) {
+Status Conversation::encode(std::span<const Token> source, const EncodeOptions& options) {
   return base::within_memory([&]() -> Status {
     KVASIR_ASSIGN(const Used used, Handle::use(handle_));
-    KVASIR_TRY(
-        in_public_words(used.executor().look([&](const Engine& engine) { return engine.look(used.id); })));
-    const std::string& architecture = used.core->model->model->sizes().architecture;
-    return fail(Outcome::kUnsupported,
-                "a model of architecture '" + architecture + "' has no encoder; prompt() it with the source");
+    return in_public_words(used.executor().encode(used.id, source, options.progress));
+  });
+}
+
+Status Conversation::encode(std::string_view source, const EncodeOptions& options) {
+  return base::within_memory([&]() -> Status {
+    KVASIR_ASSIGN(const Used used, Handle::use(handle_));
+    KVASIR_ASSIGN(const std::vector<Token> tokens,
+                  used.core->model->tokenizer->tokenize(source, {.add_begin_end = true}));
+    return in_public_words(used.executor().encode(used.id, tokens, options.progress));
   });
 }
 

@@ -61,6 +61,10 @@ std::optional<Token> Model::begin_token() const noexcept {
   return parts_->tokenizer->begin_token();
 }
 
+std::optional<Token> Model::start_token() const noexcept {
+  return parts_->model->network().start_token;
+}
+
 bool Model::ends_generation(Token id) const noexcept {
   return parts_->tokenizer->ends_generation(id);
 }

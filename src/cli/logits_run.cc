@@ -90,20 +90,42 @@ Result<Via> parse_via(const std::string& text) {
 Status LogitsRun::open(const Via& via) {
   if (via.kind == Via::Kind::kCompact) KVASIR_TRY(scatter());
   KVASIR_ASSIGN(main_, engine_->open());
+  KVASIR_TRY(read_source(main_, source_));
   for (std::uint32_t i = 0; i < beside_; ++i) {
-    KVASIR_ASSIGN(const ConversationId other, engine_->open());
+    KVASIR_ASSIGN(const ConversationId other, open_other());
     others_.push_back(other);
   }
   return {};
 }
 
-// Fills the whole pool with conversations of at most so many tokens.
+// One that reads a source of its own, where the model reads any.
+Result<ConversationId> LogitsRun::open_other() {
+  KVASIR_ASSIGN(const ConversationId other, engine_->open());
+  KVASIR_TRY(read_source(other, random_tokens(source_.size())));
+  return other;
+}
+
+Status LogitsRun::read_source(ConversationId id, std::span<const Token> source) {
+  if (source.empty()) return {};
+  Status read = engine_->encode(id, source, go_on_unless_interrupted);
+  if (!read && interrupted()) return interrupted_error();
+  return read;
+}
+
+// Fills the whole pool with conversations of at most so many tokens. Room for the sources of ours and the
+// others is kept free meanwhile: they cannot lie in what becomes free between cells of tokens.
 Status LogitsRun::fill_pool(std::uint64_t each) {
+  std::vector<ConversationId> readers;
+  for (std::uint32_t i = 0; i <= beside_ && !source_.empty(); ++i) {
+    KVASIR_ASSIGN(const ConversationId reader, open_other());
+    readers.push_back(reader);
+  }
   for (std::uint64_t free = engine_->tokens_free(); free > 1; free = engine_->tokens_free()) {
     KVASIR_ASSIGN(const ConversationId filler, engine_->open());
     fillers_.push_back(filler);
     KVASIR_TRY(engine_->fill(filler, std::vector<Token>(std::min({free, engine_->options().context, each}))));
   }
+  for (const ConversationId reader : readers) KVASIR_TRY(engine_->close(reader));
   return {};
 }
 
@@ -144,10 +166,14 @@ Status LogitsRun::prompt_others(std::size_t count) {
 }
 
 Status LogitsRun::prompt_random(ConversationId id, std::size_t count) {
+  KVASIR_TRY(engine_->prompt(id, random_tokens(count), LogitsWanted::kLast));
+  return {};
+}
+
+std::vector<Token> LogitsRun::random_tokens(std::size_t count) {
   std::vector<Token> random(count);
   for (Token& token : random) token = next_random();
-  KVASIR_TRY(engine_->prompt(id, random, LogitsWanted::kLast));
-  return {};
+  return random;
 }
 
 // Steps until nothing of ours is queued.
@@ -280,6 +306,10 @@ Status LogitsRun::compact() {
 
 // Closes ours; a new conversation of the same beginning finds it through the index.
 Status LogitsRun::find_again(std::span<const Token> held) {
+  if (!source_.empty()) {
+    return fail(Outcome::kUnsupported,
+                "each conversation reads a source of its own, so a new one finds nothing of another's");
+  }
   KVASIR_TRY(engine_->close(main_));
   KVASIR_ASSIGN(main_, engine_->open());
   KVASIR_ASSIGN(const std::uint64_t reused, engine_->prompt(main_, held, LogitsWanted::kLast));

@@ -66,10 +66,15 @@ using MakeEngine = std::function<Result<std::unique_ptr<engine::Engine>>(std::ui
 // interrupts.
 class LogitsRun {
  public:
-  LogitsRun(std::unique_ptr<engine::Engine> engine, MakeEngine make_engine, std::uint32_t beside)
-      : engine_(std::move(engine)), make_engine_(std::move(make_engine)), beside_(beside) {}
+  // `source` is what the encoder reads for ours, the others read as much; empty where the model has none.
+  LogitsRun(std::unique_ptr<engine::Engine> engine, MakeEngine make_engine, std::uint32_t beside,
+            std::vector<Token> source = {})
+      : engine_(std::move(engine)),
+        make_engine_(std::move(make_engine)),
+        beside_(beside),
+        source_(std::move(source)) {}
 
-  // Opens the conversations. For `compact` the pool is filled so that ours will lie scattered.
+  // Opens the conversations, and lets them read their sources. For `compact` the pool is filled so that ours will lie scattered.
   [[nodiscard]] Status open(const Via& via);
 
   // Takes one piece of our ids, beside as many random ids of each other conversation.
@@ -85,6 +90,9 @@ class LogitsRun {
   [[nodiscard]] LogitsReport report() const;
 
  private:
+  [[nodiscard]] Result<engine::ConversationId> open_other();
+  [[nodiscard]] std::vector<Token> random_tokens(std::size_t count);
+  [[nodiscard]] Status read_source(engine::ConversationId id, std::span<const Token> source);
   [[nodiscard]] Status prompt_others(std::size_t count);
   [[nodiscard]] Status prompt_random(engine::ConversationId id, std::size_t count);
   [[nodiscard]] Status drain();
@@ -107,6 +115,7 @@ class LogitsRun {
   std::unique_ptr<engine::Engine> engine_;
   MakeEngine make_engine_;
   std::uint32_t beside_;
+  std::vector<Token> source_;
   engine::ConversationId main_{};
   std::vector<engine::ConversationId> others_;
   std::vector<engine::ConversationId> fillers_;  // hold every second cell of the pool

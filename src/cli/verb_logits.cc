@@ -29,6 +29,7 @@ using engine::Engine;
 struct Options {
   ModelFlags model;
   std::string tokens;
+  std::string source;
   std::string output;
   std::vector<std::uint64_t> split;
   std::uint32_t beside = 0;
@@ -117,19 +118,28 @@ Status logits(const Options& options) {
     return fail(Outcome::kInvalidArgument,
                 fmt::format("--at {} leaves no token before or behind it; there are {}", at, ids.size()));
   }
+  std::vector<Token> source;
+  if (!options.source.empty()) {
+    KVASIR_ASSIGN(source, read_ids(options.source));
+    if (source.empty()) return fail(Outcome::kInvalidArgument, "'" + options.source + "' holds no token id");
+  }
   KVASIR_ASSIGN(Session session, load_session(options.model));
+  if (source.empty() && session.model->network().reads_source()) {
+    return fail(Outcome::kInvalidArgument,
+                "this model reads a source before it writes; --encode names the file of its ids");
+  }
   session.options.share_prefixes = via.kind == Via::Kind::kPrefix;
   if (via.kind == Via::Kind::kSpill) session.spill = SpillTo::kDisk;
   const auto logit_rows = static_cast<std::uint32_t>(
       std::min<std::uint64_t>(options.model.pass_tokens, ids.size() + options.beside + 1));
-  const std::uint64_t pool = pool_tokens(options, via, ids.size(), at);
+  const std::uint64_t pool = pool_tokens(options, via, std::max(ids.size(), source.size()), at);
   const auto make = [&](std::uint32_t page_cells) {
     session.options.page_cells = page_cells;
     return make_engine(session, options.model, pool, logit_rows);
   };
   KVASIR_ASSIGN(std::unique_ptr<Engine> engine, make(options.model.page_cells));
   KVASIR_ASSIGN(const auto output, open_output(base::system_files(), options.output));
-  LogitsRun run(std::move(engine), make, options.beside);
+  LogitsRun run(std::move(engine), make, options.beside, std::move(source));
   KVASIR_TRY(run.open(via));
   std::size_t begin = 0;
   for (const std::size_t end : piece_ends(options, ids.size(), via.kind == Via::Kind::kNone ? 0 : at)) {
@@ -151,6 +161,8 @@ void add_logits(CLI::App& program, Action& action) {
   CLI::App* verb = program.add_subcommand("logits", "Write the logits of every token of a sequence of ids");
   add_model_flags(*verb, options->model);
   verb->add_option("--tokens", options->tokens, "A file of token ids, or - for standard input")->required();
+  verb->add_option("--encode", options.source,
+                   "A file of token ids that the encoder reads first, where the model has one");
   verb->add_option(
           "--out", options->output,
           "Raw little-endian float32, a row of vocabulary size for each token; - for standard output")

@@ -131,6 +131,9 @@ struct Conversation {
   std::uint64_t used = 0;   // greater: more recently
   std::uint64_t begun = 0;  // when what it waits for was asked for; a drawn token is no new wish
   bool paused = false;      // its cells make room for others although it is not idle
+  // Its source is on its way through the encoder; and that is to end without effect.
+  bool reads_source = false;
+  bool reading_ended = false;
   // Why its cells did not come back; nothing is tried until it is asked again.
   std::shared_ptr<const Error> return_error;
 

@@ -114,6 +114,7 @@ Result<std::uint64_t> Engine::prompt_mixed(ConversationId id, const PromptItems&
     KVASIR_ASSIGN(Conversation* const conversation, find(id));
     if (conversation->drawer != nullptr)
       return fail(Outcome::kWrongState, "the conversation generates; read it to its end, or cancel it");
+    KVASIR_TRY(check_source(*conversation));
     KVASIR_TRY(check_items(items));
     KVASIR_TRY(
         check_length(*conversation, conversation->length() + conversation->asked(), items.tokens.size()));
@@ -134,6 +135,7 @@ Result<std::uint64_t> Engine::prompt_to(ConversationId id, std::span<const Token
     KVASIR_ASSIGN(Conversation* const conversation, find_idle(id));
     if (tokens.empty())
       return fail(Outcome::kInvalidArgument, "a conversation cannot be prompted to nothing; rewind it to 0");
+    KVASIR_TRY(check_source(*conversation));
     KVASIR_TRY(check_items({tokens, {}}));
     KVASIR_TRY(check_length(*conversation, 0, tokens.size()));
     KVASIR_ASSIGN(const std::vector<Token> all, history(id));
@@ -205,6 +207,7 @@ Status Engine::cancel(ConversationId id) {
     settle_again(*conversation);
     end_generation(*conversation, nullptr);
     stop_return(*conversation);
+    conversation->reading_ended = true;
     conversation->queue.clear();
     conversation->drawn_queued = false;
     conversation->return_error.reset();
@@ -247,11 +250,20 @@ Result<std::optional<FirstDraw>> Engine::begin_generation(ConversationId id, std
     if (conversation->drawer != nullptr)
       return fail(Outcome::kWrongState, "the conversation generates already; cancel that first");
     conversation->return_error.reset();
-    if (conversation->queue.empty() && conversation->last_logits == nullptr)
+    // What reads a source begins by itself.
+    const std::optional<Token> start = model_->network().start_token;
+    const bool starts = start && conversation->queue.empty() && conversation->length() == 0;
+    if (starts) KVASIR_TRY(check_source(*conversation));
+    if (conversation->queue.empty() && conversation->last_logits == nullptr && !starts)
       return fail(Outcome::kNeedsPrompt, "there are no logits to go on from; prompt or refresh first");
-    KVASIR_TRY(make_places(*conversation, std::min(drawer->tokens_left(), room_of(*conversation))));
-    reserve_more(conversation->queue, {{&kEmbedded, 1}, {}}, conversation->dropped.size());
+    if (starts) KVASIR_TRY(check_length(*conversation, 0, 1));
+    KVASIR_TRY(make_places(*conversation, 1 + std::min(drawer->tokens_left(), room_of(*conversation))));
+    reserve_more(conversation->queue, {{&kEmbedded, 1}, {}}, conversation->dropped.size() + 1);
     conversation->drawer = std::move(drawer);
+    if (starts) {
+      asks(*conversation);
+      append(conversation->queue, {{&*start, 1}, {}}, LogitsWanted::kLast);
+    }
     if (conversation->queue.empty()) return first_draw_of(*conversation);
     conversation->admitted = false;
     admit_if_possible(*conversation);

@@ -80,8 +80,10 @@ Result<std::unique_ptr<Engine>> Engine::create(std::shared_ptr<const model::Mode
     const model::PassLimits limits{options.pass_tokens, std::min(options.logit_rows, options.pass_tokens)};
     engine->options_.logit_rows = limits.logit_rows;
     KVASIR_ASSIGN(engine->workspace_, model::Workspace::create(*engine->model_, limits));
-    engine->forward_ = std::make_unique<model::Forward>(*engine->model_, engine->arena_, *engine->store_,
-                                                        pool, engine->workspace_);
+    if (network.decodes()) {
+      engine->forward_ = std::make_unique<model::Forward>(*engine->model_, engine->arena_, *engine->store_,
+                                                          pool, engine->workspace_);
+    }
     if (options.share_prefixes) KVASIR_TRY(engine->store_->make_index_room());
     engine->capacity_ = engine->store_->tokens_free();
     engine->out_of_memory_ = std::make_shared<const Error>(Outcome::kOutOfMemory, "out of memory");
@@ -96,7 +98,7 @@ Result<std::unique_ptr<Engine>> Engine::create(std::shared_ptr<const model::Mode
 // The memory tier takes a whole page of any group, or nothing could ever be spilled.
 Status Engine::create_tiers() {
   const tiers::TierSizes& sizes = options_.tiers;
-  if (sizes.memory_bytes == 0 && sizes.disk_bytes == 0) return {};
+  if ((sizes.memory_bytes == 0 && sizes.disk_bytes == 0) || !model_->network().decodes()) return {};
   std::uint64_t largest = 0;
   for (std::uint32_t group = 0; group < store_->group_count(); ++group)
     largest = std::max(largest, cell_bytes(group) * store_->group(group).page_cells());
@@ -145,6 +147,8 @@ Result<Conversation*> Engine::find_idle(ConversationId id) {
     return fail(Outcome::kBusy, "conversation " + std::to_string(static_cast<std::uint64_t>(id)) +
                                     " is part of an open step; finish or abandon the step first");
   }
+  if (found->reads_source)
+    return fail(Outcome::kBusy, "the conversation's source is being read; cancel it, or wait for that");
   return found;
 }
 
@@ -164,6 +168,10 @@ void Engine::free_slot(Conversation& conversation) noexcept {
 
 Result<ConversationId> Engine::open(const ConversationSettings& settings) {
   return base::within_memory([&]() -> Result<ConversationId> {
+    if (!model_->network().decodes()) {
+      return fail(Outcome::kUnsupported, "a model of architecture '" + model_->sizes().architecture +
+                                             "' makes vectors of texts and holds no conversations; embed()");
+    }
     const std::size_t index = new_slot();
     KVASIR_ASSIGN(const pages::TableId table, store_->open());
     Conversation& conversation = conversations_[index];
@@ -179,8 +187,8 @@ Status Engine::close(ConversationId id) {
     KVASIR_ASSIGN(Conversation* const conversation, find(id));
     end_generation(*conversation, nullptr);
     stop_return(*conversation);
-    if (conversation->in_step) {
-      withdraw(*conversation);
+    if (conversation->in_step) withdraw(*conversation);
+    if (conversation->in_step || conversation->reads_source) {
       conversation->life = Conversation::Life::kClosing;
       return {};
     }

@@ -240,6 +240,12 @@ class Engine {
   // beyond what the conversation holds.
   [[nodiscard]] Result<std::uint64_t> rewind_cost(ConversationId id, std::uint64_t length) const;
 
+  // Reads a source with the encoder, as one unit: all of it or nothing. What is prompted from then on attends
+  // to it, in this conversation and its forks. `between_jobs` may cancel: kCancelled; suspending means to go
+  // on. Errors as EncodeJob::begin().
+  [[nodiscard]] Status encode(ConversationId id, std::span<const Token> source,
+                              const std::function<Verdict(const JobView&)>& between_jobs = {});
+
   // Lets two committed cells change places in the pool; no bit of any logits changes. kNotFound,
   // kInvalidArgument, kOutOfMemory; kBusy while a step is open; kWrongState while it is behind; kUnsupported
   // in a model that keeps no cells of tokens.
@@ -384,6 +390,7 @@ class Engine {
   [[nodiscard]] Status check() const;
 
  private:
+  friend class EncodeJob;
   friend class LoadJob;
   friend class SaveJob;
   struct OpenStep;
@@ -402,6 +409,7 @@ class Engine {
   [[nodiscard]] Status check_items(const PromptItems& items) const;
   [[nodiscard]] Status check_length(const Conversation& conversation, std::uint64_t held,
                                     std::uint64_t more) const;
+  [[nodiscard]] Status check_source(const Conversation& conversation) const;
   void end_generation(Conversation& conversation, const Error* error) noexcept;
   [[nodiscard]] Status make_places(Conversation& conversation, std::uint64_t more);
   void withdraw(Conversation& conversation) noexcept;

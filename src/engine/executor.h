@@ -29,6 +29,7 @@
 #include "engine/engine.h"
 #include "engine/generation.h"
 #include "engine/saved.h"
+#include "engine/texts.h"
 #include "kvasir/archive.h"
 #include "kvasir/report.h"
 #include "kvasir/result.h"
@@ -40,6 +41,7 @@ class Writer;
 
 namespace kvasir::engine {
 
+class EncodeJob;
 class LoadJob;
 class SaveJob;
 
@@ -162,6 +164,14 @@ class Executor : public std::enable_shared_from_this<Executor> {
   [[nodiscard]] Metrics metrics() const;
   void close() noexcept;
 
+  // Texts (executor_texts.cc). As Engine::encode(), beside the steps of others; `progress` is asked between
+  // two jobs, and false ends it. kWrongState once the executor is closed.
+  [[nodiscard]] Status encode(ConversationId id, std::span<const Token> source,
+                              const std::function<bool(double)>& progress);
+  // As engine::embed().
+  [[nodiscard]] Result<std::vector<std::vector<float>>> embed(std::span<const std::span<const Token>> texts,
+                                                              EmbedWishes wishes);
+
   // Archives (executor_archives.cc). One conversation or all of them, as they are committed at the moment of
   // the call. kNotFound; kInvalidArgument for a compression that is not there; kNoSpace where what is
   // promised counts on cells that would be kept meanwhile; kCancelled; kWrongState once the executor is
@@ -247,6 +257,7 @@ class Executor : public std::enable_shared_from_this<Executor> {
   class Held;
   template <class Copy>
   auto copy_between_jobs(const Copy& copy) -> decltype(copy());
+  [[nodiscard]] Result<bool> advance_encode(EncodeJob& job);
   void pause_after(std::chrono::nanoseconds spent, double share);
   [[nodiscard]] Status write_cells(SaveJob& job, archive::Writer& writer, const SaveOptions& options);
   [[nodiscard]] Status begin_load(Held<LoadJob>& job, const Saved& saved, const LoadTarget& target,

@@ -13,6 +13,7 @@
 #include "base/within_memory.h"
 #include "engine/archives.h"
 #include "engine/executor.h"
+#include "engine/executor_jobs.h"
 #include "engine/load_job.h"
 #include "engine/save_job.h"
 #include "engine/saved.h"
@@ -38,41 +39,6 @@ Status report(const std::function<bool(const ArchiveProgress&)>& progress, std::
 }
 
 }  // namespace
-
-// A job of the engine that ends under the executor's lock.
-template <class Job>
-class Executor::Held {
- public:
-  explicit Held(Executor& executor) : executor_(&executor) {}
-  Held(const Held&) = delete;
-  Held& operator=(const Held&) = delete;
-  ~Held() { reset(); }
-
-  void reset() noexcept {
-    if (job_ == nullptr) return;
-    const Lock held = executor_->lock();
-    job_.reset();
-    executor_->changed();
-  }
-  void set(std::unique_ptr<Job> job) noexcept { job_ = std::move(job); }
-  [[nodiscard]] Job* operator->() const noexcept { return job_.get(); }
-  [[nodiscard]] Job& operator*() const noexcept { return *job_; }
-
- private:
-  Executor* executor_;
-  std::unique_ptr<Job> job_;
-};
-
-// Copies cells with everyone kept out and no job running; kWrongState once the executor is closed.
-template <class Copy>
-auto Executor::copy_between_jobs(const Copy& copy) -> decltype(copy()) {
-  const Lock held = lock();
-  if (Status open = check_open(); !open) return fail(std::move(open).error());
-  copying_.fetch_add(1);
-  const std::lock_guard bytes(bytes_);
-  copying_.fetch_sub(1);
-  return copy();
-}
 
 // Leaves the others the rest of the time, where somebody else computes.
 void Executor::pause_after(Nanoseconds spent, double share) {
@@ -210,6 +176,8 @@ Status Executor::commit_load(Held<LoadJob>& job, const LoadTarget& target) {
     KVASIR_ASSIGN(const Conversation* const conversation, std::as_const(*engine_).look(*target.into));
     if (conversation->in_step && (!worker_runs_ || steps_here()))
       return fail(Outcome::kBusy, "the conversation is part of an open step; finish or abandon that first");
+    if (conversation->reads_source)
+      return fail(Outcome::kBusy, "the conversation's source is being read; cancel it, or wait for that");
     KVASIR_TRY(cancel_held(*target.into));
     KVASIR_TRY(leave_step(held, *target.into));
     job->commit_into(*target.into);

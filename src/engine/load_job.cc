@@ -87,6 +87,10 @@ Status LoadJob::take_slots(const Saved& saved, bool recompute) {
     conversation.drawn_queued = one.drawn_queued && !one.queue.empty();
     conversation.queue = one.queue;
     KVASIR_TRY(engine_->check_length(conversation, 0, one.tokens.size() + one.queue.size()));
+    if (recompute && saved.layout.conversations[coming_.size()].encoded != 0) {
+      return fail(Outcome::kUnsupported,
+                  "the conversation attends to a source, whose tokens are not kept; it cannot be computed again");
+    }
     if (recompute) {
       KVASIR_TRY(queue_tokens(one, conversation));
     } else {

@@ -42,7 +42,9 @@ void Engine::drop_gone_blocks() noexcept {
 
 // Whether a conversation's cells may make room for others.
 bool Engine::idle(const Conversation& conversation) const noexcept {
-  if (!conversation.open() || conversation.in_step || conversation.settings.pinned) return false;
+  if (!conversation.open() || conversation.in_step || conversation.reads_source ||
+      conversation.settings.pinned)
+    return false;
   return conversation.paused || (conversation.queue.empty() && conversation.drawer == nullptr);
 }
 

@@ -242,6 +242,11 @@ void Engine::place_piece(const OpenStep& step, std::size_t at, model::Pass& pass
       place_states(step, at, group, sequence.states[group]);
       continue;
     }
+    if (kind == pages::GroupKind::kCross) {
+      const std::span<const pages::Run> source = store_->runs(table, group);
+      runs.assign(source.begin(), source.end());
+      continue;
+    }
     // What is left out no row sees, and it may be written over.
     const std::uint64_t from =
         kind == pages::GroupKind::kWindow ? store_->first_visible(table, group, begin) : 0;

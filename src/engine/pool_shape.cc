@@ -34,6 +34,18 @@ Result<std::size_t> frame_bytes_for(const model::Network& network, const PoolWis
   return bytes;
 }
 
+// What only reads texts keeps nothing of them: the least that a store can be.
+PoolShape shape_for_texts(const PoolWishes& wishes) {
+  PoolShape shape;
+  shape.frame_bytes = 1;
+  shape.spec = {.page_cells = wishes.page_cells,
+                .frames = 1,
+                .groups = {{.layers = 1}},
+                .pass_tokens = wishes.pass_tokens};
+  shape.states.emplace_back();
+  return shape;
+}
+
 }  // namespace
 
 std::uint64_t states_for(std::uint64_t tokens, std::uint64_t context) noexcept {
@@ -45,6 +57,7 @@ Result<PoolShape> pool_shape(const model::Network& network, const PoolWishes& wi
     PoolShape shape;
     for (const model::CacheGroup& group : network.groups)
       shape.geometry.insert(shape.geometry.end(), group.layers.begin(), group.layers.end());
+    if (!network.decodes()) return shape_for_texts(wishes);
     KVASIR_ASSIGN(shape.frame_bytes, frame_bytes_for(network, wishes, shape.geometry));
     const std::uint64_t pages = base::div_up<std::uint64_t>(wishes.tokens, wishes.page_cells);
     const std::uint64_t states =

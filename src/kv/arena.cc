@@ -141,7 +141,9 @@ void Arena::attend(const LayerGeometry& layer, std::uint32_t head, const Scoring
                                    .key_scales_offset = keys.scales().offset,
                                    .value_scales_offset = values.scales().offset - first_values,
                                    .scale = scoring.scale,
-                                   .soft_cap = scoring.soft_cap};
+                                   .soft_cap = scoring.soft_cap,
+                                   .positions = scoring.positions,
+                                   .reach = scoring.reach};
   simd::attend(shape, runs.runs_, queries);
 }
 

@@ -110,7 +110,9 @@ class Arena {
   // says.
   struct Scoring {
     float scale = 1;
-    float soft_cap = 0;  // 0: none
+    float soft_cap = 0;                       // 0: none
+    const std::int32_t* positions = nullptr;  // as in simd::AttentionShape
+    std::int32_t reach = 0;
   };
   void attend(const LayerGeometry& layer, std::uint32_t head, const Scoring& scoring,
               const ResolvedRuns& runs, std::span<const simd::AttentionQuery> queries) const noexcept;

@@ -23,10 +23,25 @@ void resolve(const OpenPass& open, const CellAttention& cells, std::size_t index
   scratch.resolved[index].reserve(runs.capacity());
   for (const pages::Run& run : runs) {
     const auto variant = std::ranges::find(shifts, run.shift) - shifts.begin();
-    scratch.frame_runs.push_back({open.store->frame(cells.group, run.page, cells.layer_in_group), run.cell,
-                                  run.count, run.ordinal, static_cast<std::uint32_t>(variant)});
+    scratch.frame_runs.push_back(
+        {open.frame(cells, run.page), run.cell, run.count, run.ordinal, static_cast<std::uint32_t>(variant)});
   }
   open.arena->resolve(cells.geometry, scratch.frame_runs, scratch.resolved[index]);
+}
+
+// Where scores are biased: the positions of the cells that a sequence may see. Cells of a window that lie
+// before them have none.
+void find_positions(const OpenPass& open, const CellAttention& cells, std::size_t index) {
+  if (cells.bias == nullptr) return;
+  const std::vector<pages::Run>& runs = open.pass.sequences[index].runs[cells.group];
+  std::vector<std::int32_t>& positions = open.workspace->attention.positions[index];
+  const std::size_t end = runs.empty() ? 0 : runs.back().end();
+  if (positions.capacity() < end) positions.reserve(std::max(end, 2 * positions.capacity()));
+  positions.resize(end);
+  for (const pages::Run& run : runs) {
+    for (std::uint32_t i = 0; i < run.count; ++i)
+      positions[run.ordinal + i] = static_cast<std::int32_t>(open.position(cells.group, run, i));
+  }
 }
 
 void plan_reading(const OpenPass& open, const CellAttention& cells, StageItems& items) {
@@ -38,6 +53,7 @@ void plan_reading(const OpenPass& open, const CellAttention& cells, StageItems& 
   for (std::uint32_t index = 0; index < open.pass.sequences.size(); ++index) {
     const PassSequence& sequence = open.pass.sequences[index];
     resolve(open, cells, index);
+    find_positions(open, cells, index);
     for (std::uint32_t row = 0; row < sequence.rows; row += rows_at_once) {
       for (std::uint32_t head = 0; head < cells.heads_per_kv(); head += heads_at_once) {
         scratch.blocks.push_back({index, sequence.first_row + row,
@@ -70,9 +86,17 @@ void read_cells(const OpenPass& open, const CellAttention& cells, std::size_t it
       query.variant_stride = scratch.turned.stride();
       query.hidden = sight.hidden;
       if (!cells.sinks.empty()) query.sink = cells.sinks[head];
+      if (cells.bias == nullptr) continue;
+      query.bias = cells.bias->of(head);
+      query.position = static_cast<std::int32_t>(open.pass.rows[row].position);
     }
   }
-  open.arena->attend(cells.geometry, kv_head, {cells.scale, cells.soft_cap}, scratch.resolved[block.sequence],
+  kv::Arena::Scoring scoring{.scale = cells.scale, .soft_cap = cells.soft_cap};
+  if (cells.bias != nullptr) {
+    scoring.positions = scratch.positions[block.sequence].data();
+    scoring.reach = cells.bias->reach;
+  }
+  open.arena->attend(cells.geometry, kv_head, scoring, scratch.resolved[block.sequence],
                      std::span(queries).first(count));
 }
 
@@ -105,6 +129,7 @@ Status reserve_cells(const CellAttention& cells, Workspace& workspace) {
   KVASIR_TRY(
       grow(scratch.attended, rows, std::size_t{cells.heads} * cells.geometry.value_dims, workspace.forms));
   scratch.resolved.resize(rows);
+  if (cells.bias != nullptr) scratch.positions.resize(rows);
   return {};
 }
 
@@ -135,22 +160,31 @@ void turn_heads(const OpenPass& open, const CellAttention& cells, std::span<floa
   }
 }
 
-void store_cell(const OpenPass& open, const CellAttention& cells, std::size_t row) noexcept {
+void turn_query(const OpenPass& open, const CellAttention& cells, std::size_t row) noexcept {
   AttentionScratch& scratch = open.workspace->attention;
-  const std::size_t kv_heads = cells.geometry.kv_heads;
   const std::span<float> raw =
       scratch.query.row(row).first(std::size_t{cells.heads} * cells.geometry.key_dims);
-  const std::span<float> keys = scratch.key.row(row).first(kv_heads * cells.geometry.key_dims);
-  turn_heads(open, cells, keys, open.variants[row].own);
   for (std::size_t i = 0; i < open.shifts_of(row).size(); ++i) {
     const std::size_t variant = open.variants[row].first + i;
     const std::span<float> turned = scratch.turned.row(variant).first(raw.size());
     std::ranges::copy(raw, turned.begin());
     turn_heads(open, cells, turned, variant);
   }
+}
+
+void store_key_value(const OpenPass& open, const CellAttention& cells, std::size_t row) noexcept {
+  AttentionScratch& scratch = open.workspace->attention;
+  const std::size_t kv_heads = cells.geometry.kv_heads;
+  const std::span<float> keys = scratch.key.row(row).first(kv_heads * cells.geometry.key_dims);
+  turn_heads(open, cells, keys, open.variants[row].own);
   const CellPlace& place = open.pass.places[cells.group][row];
-  open.arena->store(cells.geometry, open.store->frame(cells.group, place.page, cells.layer_in_group),
-                    place.cell, keys, scratch.value.row(row).first(kv_heads * cells.geometry.value_dims));
+  open.arena->store(cells.geometry, open.frame(cells, place.page), place.cell, keys,
+                    scratch.value.row(row).first(kv_heads * cells.geometry.value_dims));
+}
+
+void store_cell(const OpenPass& open, const CellAttention& cells, std::size_t row) noexcept {
+  store_key_value(open, cells, row);
+  turn_query(open, cells, row);
 }
 
 void add_reading(const CellAttention& cells, StageList& stages) {
@@ -166,23 +200,36 @@ Status reserve(const Attention& part, Workspace& workspace) {
   return reserve_cells(part.cells, workspace);
 }
 
-void add_stages(const Attention& part, StageList& stages) {
-  stages.add_products([&part](OpenPass& open, StageItems& items) {
-    Workspace& w = *open.workspace;
-    const ProductInput normed = w.normed.columns(0, open.rows());
-    items.add_product(part.query, normed, w.attention.query.output());
-    items.add_product(part.key, normed, w.attention.key.output());
-    items.add_product(part.value, normed, w.attention.value.output());
-    if (part.gate) items.add_product(*part.gate, normed, w.attention.gate.output());
-  });
-  stages.add_rows(part.query.out() * 8, [&part](OpenPass& open, std::size_t row) {
-    AttentionScratch& scratch = open.workspace->attention;
-    const std::span<float> query = scratch.query.row(row).first(part.query.out());
-    const std::span<float> key = scratch.key.row(row).first(part.key.out());
-    if (part.query_norm) apply(*part.query_norm, query, query);
-    if (part.key_norm) apply(*part.key_norm, key, key);
-    store_cell(open, part.cells, row);
-  });
+namespace {
+
+void take_query(const Attention& part, const OpenPass& open, std::size_t row) noexcept {
+  const std::span<float> query = open.workspace->attention.query.row(row).first(part.query.out());
+  if (part.query_norm) apply(*part.query_norm, query, query);
+  turn_query(open, part.cells, row);
+}
+
+void keep_key(const Attention& part, const OpenPass& open, std::size_t row) noexcept {
+  const std::span<float> key = open.workspace->attention.key.row(row).first(part.key.out());
+  if (part.key_norm) apply(*part.key_norm, key, key);
+  store_key_value(open, part.cells, row);
+}
+
+void add_query(const Attention& part, OpenPass& open, StageItems& items) {
+  Workspace& w = *open.workspace;
+  const ProductInput normed = w.normed.columns(0, open.rows());
+  items.add_product(part.query, normed, w.attention.query.output());
+  if (part.gate) items.add_product(*part.gate, normed, w.attention.gate.output());
+}
+
+void add_keys_and_values(const Attention& part, OpenPass& open, StageItems& items) {
+  Workspace& w = *open.workspace;
+  const ProductInput normed = w.normed.columns(0, open.rows());
+  items.add_product(part.key, normed, w.attention.key.output());
+  items.add_product(part.value, normed, w.attention.value.output());
+}
+
+// What the queries have read becomes what the part gives.
+void add_read(const Attention& part, StageList& stages) {
   add_reading(part.cells, stages);
   stages.add_rows(part.output.in(), [&part](OpenPass& open, std::size_t row) {
     AttentionScratch& scratch = open.workspace->attention;
@@ -197,6 +244,41 @@ void add_stages(const Attention& part, StageList& stages) {
     Workspace& w = *open.workspace;
     items.add_product(part.output, w.attention.attended.columns(0, open.rows()), w.product.output());
   });
+}
+
+}  // namespace
+
+void add_stages(const Attention& part, StageList& stages) {
+  stages.add_products([&part](OpenPass& open, StageItems& items) {
+    add_query(part, open, items);
+    add_keys_and_values(part, open, items);
+  });
+  stages.add_rows(part.query.out() * 8, [&part](OpenPass& open, std::size_t row) {
+    take_query(part, open, row);
+    keep_key(part, open, row);
+  });
+  add_read(part, stages);
+}
+
+void add_keys(const Attention& part, StageList& stages) {
+  stages.add_products([&part](OpenPass& open, StageItems& items) { add_keys_and_values(part, open, items); });
+  stages.add_rows(part.key.out() * 8,
+                  [&part](OpenPass& open, std::size_t row) { keep_key(part, open, row); });
+}
+
+void add_queries(const Attention& part, StageList& stages) {
+  stages.add_products([&part](OpenPass& open, StageItems& items) { add_query(part, open, items); });
+  stages.add_rows(part.query.out() * 8,
+                  [&part](OpenPass& open, std::size_t row) { take_query(part, open, row); });
+  add_read(part, stages);
+}
+
+Status reserve(const CrossAttention& part, Workspace& workspace) {
+  return reserve(part.attention, workspace);
+}
+
+void add_stages(const CrossAttention& part, StageList& stages) {
+  add_queries(part.attention, stages);
 }
 
 }  // namespace kvasir::model

@@ -8,6 +8,7 @@
 #include "base/try.h"
 #include "model/attention_stages.h"
 #include "model/part_kinds.h"
+#include "model/part_walk.h"
 #include "simd/vector_math.h"
 
 namespace kvasir::model {
@@ -15,51 +16,6 @@ namespace {
 
 std::unexpected<Error> bad_pass(const std::string& what) {
   return fail(Outcome::kInvalidArgument, "a pass " + what);
-}
-
-void scale_all(std::span<float> numbers, float by) noexcept {
-  if (by == 1) return;
-  for (float& number : numbers) number *= by;
-}
-
-void embed(const OpenPass& open, std::size_t row) noexcept {
-  const Network& network = *open.network;
-  const PassRow& entry = open.pass.rows[row];
-  const std::span<float> hidden = open.workspace->hidden.row(row);
-  if (entry.vector != nullptr) {
-    std::ranges::copy(std::span(entry.vector, hidden.size()), hidden.begin());
-  } else {
-    network.read_embedding(static_cast<std::uint32_t>(entry.token), hidden);
-  }
-  if (network.position_embedding) {
-    const std::span<float> position = open.workspace->product.row(row);
-    network.position_embedding->read_row(static_cast<std::size_t>(entry.position), position);
-    for (std::size_t i = 0; i < hidden.size(); ++i) hidden[i] += position[i];
-  }
-  if (network.embedding_norm) apply(*network.embedding_norm, hidden, hidden);
-}
-
-// Adds what a part gave to the stream.
-void end_part(const Part& part, Workspace& w, std::size_t row) noexcept {
-  const std::span<float> stream = w.hidden.row(row);
-  const std::span<float> given = w.product.row(row);
-  if (part.output_norm) apply(*part.output_norm, given, given);
-  scale_all(given, part.scale);
-  for (std::size_t i = 0; i < stream.size(); ++i) stream[i] += given[i];
-  if (part.stream_norm) apply(*part.stream_norm, stream, stream);
-  scale_all(stream, part.stream_scale);
-}
-
-// Makes the input of products of a row of the stream.
-void take_input(const std::optional<Norm>& norm, Workspace& w, std::size_t row, std::size_t into) noexcept {
-  const std::span<const float> stream = w.hidden.row(row);
-  const std::span<float> input = w.normed.row(into);
-  if (norm) {
-    apply(*norm, stream, input);
-  } else {
-    std::ranges::copy(stream, input.begin());
-  }
-  w.normed.pack(into, stream.size());
 }
 
 }  // namespace
@@ -87,7 +43,7 @@ Forward::Forward(const Model& model, kv::Arena& arena, const pages::PageStore& s
 
 void Forward::list_stages() {
   const Network& network = model_->network();
-  stages_.add_rows(std::size_t{model_->sizes().embedding} * 8, embed);
+  stages_.add_rows(std::size_t{model_->sizes().embedding} * 8, enter_stream);
   add_turning(network, stages_);
   const Part* before = nullptr;
   for (std::uint32_t layer = 0; layer < network.layers.size(); ++layer) {

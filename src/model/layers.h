@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "kv/arena.h"
+#include "kvasir/token.h"
 #include "model/recurrent_parts.h"
 #include "model/weights.h"
 #include "pages/types.h"
@@ -18,6 +20,18 @@
 #include "simd/vector_math.h"
 
 namespace kvasir::model {
+
+// A number for each head and distance between positions, which is added to scores.
+struct PositionBias {
+  std::int32_t reach = 0;     // from which distance on, to either side, it stays the same
+  std::vector<float> values;  // [head][distance + reach], distances in [-reach, reach]
+
+  // Where the number of distance 0 is.
+  [[nodiscard]] const float* of(std::size_t head) const noexcept {
+    const std::size_t width = 2 * static_cast<std::size_t>(reach) + 1;
+    return values.data() + head * width + static_cast<std::size_t>(reach);
+  }
+};
 
 // How queries read the cells of one layer of a group: what every kind of attention has in common. Each KV
 // head serves heads / kv_heads query heads.
@@ -30,6 +44,7 @@ struct CellAttention {
   float scale = 1;
   float soft_cap = 0;        // scores become cap x tanh(score / cap); 0: they stay
   std::vector<float> sinks;  // [head]: a score that takes weight and gives no value; empty: none
+  std::shared_ptr<const PositionBias> bias;  // layers may share it; null: none
 
   [[nodiscard]] std::uint32_t heads_per_kv() const noexcept { return heads / geometry.kv_heads; }
 };
@@ -40,6 +55,12 @@ struct Attention {
   std::optional<Linear> gate;                // what the heads have read is multiplied by 1 / (1 + e^-gate(x))
   std::optional<Norm> query_norm, key_norm;  // before rotation
   CellAttention cells;
+};
+
+// Reads an encoder's output: its keys and values are those of a source's tokens, and a token sees all of
+// them.
+struct CrossAttention {
+  Attention attention;
 };
 
 // Multi-head latent attention, absorbed: what a token keeps is one vector for all heads, its latent, and one
@@ -96,7 +117,7 @@ struct Experts {
 };
 
 // A mixer or a feed-forward part. Each kind has its stages in a file of its own: see part_kinds.h.
-using PartBody = std::variant<Attention, LatentAttention, FeedForward, Experts, Mamba, Mamba2,
+using PartBody = std::variant<Attention, LatentAttention, CrossAttention, FeedForward, Experts, Mamba, Mamba2,
                               GatedConvolution, GatedDelta, TimeMix6, TimeMix7, ChannelMix>;
 
 // stream = stream + scale x output_norm(body(norm(stream))), where a missing norm leaves its input as it is.
@@ -130,6 +151,22 @@ struct CacheGroup {
   std::vector<std::uint32_t> rotary;      // [layer]: the rotary table that turns its keys
 };
 
+// What reads a text both ways, as one unit. Its parts follow one another; those with attention let each token
+// see the whole text, whatever group they name.
+struct EncoderStack {
+  std::vector<Layer> layers;
+  std::optional<Norm> output_norm;
+};
+
+// How the outputs of a text's tokens become what it is known by.
+enum class Pooling : std::uint8_t {
+  kNone,   // every token's output
+  kMean,   // their mean
+  kFirst,  // that of the first token
+  kLast,   // that of the last token
+  kRank,   // a score of the whole text, by a matrix of its own
+};
+
 // The blocks of activation bytes that a model's weights take.
 struct ByteForms {
   bool of32 = false;
@@ -141,16 +178,24 @@ struct Network {
   simd::Panels token_embedding;
   float embedding_scale = 1;
   std::optional<simd::Panels> position_embedding;  // [position]: added to the token's
+  std::vector<float> segment_embedding;            // of all tokens, added to the token's; empty: none
   std::optional<Norm> embedding_norm;
-  std::vector<Layer> layers;
+  std::vector<Layer> layers;  // of the decoder; none in a model that only reads
   std::optional<Norm> output_norm;
-  std::optional<Linear> output;  // none: the token embedding serves
+  std::optional<EncoderStack> encoder;
+  Pooling pooling = Pooling::kNone;  // of the encoder's output, as the file says
+  std::optional<Token> start_token;  // that a decoder which reads a source begins with
+  std::optional<Linear> output;      // none: the token embedding serves
   float logit_scale = 1;
   float logit_cap = 0;  // logits become cap x tanh(logit / cap); 0: they stay
   std::vector<simd::RotaryTable> rotary;
   std::vector<CacheGroup> groups;
   bool positions_can_move = true;  // false: learned positions, a norm behind RoPE, any recurrent group
   ByteForms forms;                 // of all weights; set by whoever loads them
+
+  // Whether it has a decoder, and whether that reads a source.
+  [[nodiscard]] bool decodes() const noexcept { return !layers.empty(); }
+  [[nodiscard]] bool reads_source() const noexcept { return encoder && decodes(); }
 
   // A token's embedding, as wide as `out`, with its scale.
   void read_embedding(std::uint32_t token, std::span<float> out) const noexcept;

@@ -14,6 +14,7 @@ namespace kvasir::model {
 // throw std::bad_alloc.
 [[nodiscard]] Status reserve(const Attention& part, Workspace& workspace);
 [[nodiscard]] Status reserve(const LatentAttention& part, Workspace& workspace);
+[[nodiscard]] Status reserve(const CrossAttention& part, Workspace& workspace);
 [[nodiscard]] Status reserve(const FeedForward& part, Workspace& workspace);
 [[nodiscard]] Status reserve(const Experts& part, Workspace& workspace);
 [[nodiscard]] Status reserve(const Mamba& part, Workspace& workspace);
@@ -27,6 +28,7 @@ namespace kvasir::model {
 // Adds the stages that take workspace.normed to workspace.product. The part outlives them.
 void add_stages(const Attention& part, StageList& stages);
 void add_stages(const LatentAttention& part, StageList& stages);
+void add_stages(const CrossAttention& part, StageList& stages);
 void add_stages(const FeedForward& part, StageList& stages);
 void add_stages(const Experts& part, StageList& stages);
 void add_stages(const Mamba& part, StageList& stages);

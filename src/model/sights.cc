@@ -18,6 +18,7 @@ void Sights::look(const Network& network, const Pass& pass, const pages::PageSto
   hidden_.clear();
   for (std::size_t group = 0; group < network.groups.size(); ++group) {
     seen_[group].clear();
+    if (network.groups[group].kind == pages::GroupKind::kCross) see_all(pass, group);
     if (network.groups[group].kind != pages::GroupKind::kWindow) continue;
     seen_[group].resize(pass.rows.size());
     for (const PassSequence& sequence : pass.sequences) {
@@ -38,6 +39,19 @@ void Sights::look(const Network& network, const Pass& pass, const pages::PageSto
   }
 }
 
+void Sights::look_both_ways(const Pass& pass) {
+  seen_.resize(1);
+  see_all(pass, 0);
+}
+
+void Sights::see_all(const Pass& pass, std::size_t group) {
+  seen_[group].resize(pass.rows.size());
+  for (std::size_t row = 0; row < pass.rows.size(); ++row) {
+    const std::vector<pages::Run>& runs = pass.sequences[pass.rows[row].sequence].runs[group];
+    seen_[group][row] = {.end = runs.empty() ? 0 : runs.back().end()};
+  }
+}
+
 void Sights::look(const Window& window, const Pass& pass, const PassSequence& sequence) {
   const bool ascend = std::ranges::is_sorted(positions_);
   std::uint64_t first = window.first;
@@ -48,7 +62,7 @@ void Sights::look(const Window& window, const Pass& pass, const PassSequence& se
       return at.position - positions_[ordinal - window.first] < static_cast<std::int64_t>(window.width);
     };
     while (first < at.ordinal && !seen(first)) ++first;
-    seen_[window.group][row].first = first;
+    seen_[window.group][row] = {.first = first, .end = at.ordinal + 1};
     if (!ascend) {
       hide(window, at, seen_[window.group][row]);
       first = window.first;  // a later row may be at an earlier position

@@ -46,8 +46,8 @@ struct OpenPass {
 
   const Network* network = nullptr;
   kv::Arena* arena = nullptr;
-  const pages::PageStore* store = nullptr;
-  std::vector<kv::StateLayout> states;  // [group]: of recurrent ones, else empty
+  const pages::PageStore* store = nullptr;  // null where pages are named as their frames are
+  std::vector<kv::StateLayout> states;      // [group]: of recurrent ones, else empty
   Workspace* workspace = nullptr;
 
   Pass pass;
@@ -55,6 +55,18 @@ struct OpenPass {
   std::vector<std::vector<std::int64_t>> shifts;  // [sequence]: the different shifts of its spans
   std::vector<RowVariants> variants;              // [row]
   Sights sights;                                  // what each row may see of each group
+
+  // The frame of a page of a group's layer.
+  [[nodiscard]] pages::FrameId frame(const CellAttention& cells, pages::PageId page) const noexcept {
+    if (store == nullptr) return pages::FrameId{static_cast<std::uint32_t>(page)};
+    return store->frame(cells.group, page, cells.layer_in_group);
+  }
+  // The logical position of a run's cell. Without a store positions are ordinals.
+  [[nodiscard]] std::int64_t position(std::size_t group, const pages::Run& run,
+                                      std::uint32_t i) const noexcept {
+    if (store == nullptr) return static_cast<std::int64_t>(run.ordinal + i);
+    return static_cast<std::int64_t>(store->position(group, run.page, run.cell + i)) + run.shift;
+  }
 
   [[nodiscard]] std::size_t rows() const noexcept { return pass.rows.size(); }
   [[nodiscard]] const std::vector<std::int64_t>& shifts_of(std::size_t row) const noexcept {

@@ -8,6 +8,18 @@
 
 namespace kvasir::model {
 
+namespace {
+
+Status reserve_layers(const std::vector<Layer>& layers, Workspace& workspace) {
+  for (const Layer& layer : layers) {
+    for (const Part& part : layer.parts)
+      KVASIR_TRY(std::visit([&](const auto& body) { return reserve(body, workspace); }, part.body));
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<Workspace> Workspace::create(const Model& model, const PassLimits& limits) {
   const Network& network = model.network();
   const std::size_t embedding = model.sizes().embedding;
@@ -24,10 +36,8 @@ Result<Workspace> Workspace::create(const Model& model, const PassLimits& limits
     KVASIR_ASSIGN(workspace.normed, InputRows::allocate(rows, embedding, workspace.forms));
     KVASIR_ASSIGN(workspace.product, FloatRows::allocate(rows, embedding));
     KVASIR_ASSIGN(workspace.logits, FloatRows::allocate(limits.logit_rows, model.sizes().vocabulary));
-    for (const Layer& layer : network.layers) {
-      for (const Part& part : layer.parts)
-        KVASIR_TRY(std::visit([&](const auto& body) { return reserve(body, workspace); }, part.body));
-    }
+    KVASIR_TRY(reserve_layers(network.layers, workspace));
+    if (network.encoder) KVASIR_TRY(reserve_layers(network.encoder->layers, workspace));
     KVASIR_TRY(workspace.attention.reserve_variants(network, 2 * rows));
     return workspace;
   } catch (const std::bad_alloc&) {

@@ -36,6 +36,7 @@ struct AttentionScratch {
   std::vector<FloatRows> cosines, sines;  // [rotary table][variant]
   std::vector<kv::FrameRun> frame_runs;
   std::vector<kv::ResolvedRuns> resolved;  // [sequence]
+  std::vector<std::vector<std::int32_t>> positions;  // [sequence]: of its cells by ordinal, for biases
   std::vector<AttentionBlock> blocks;
 
   // Room for this many variants of queries in a pass (see OpenPass); there is always room for two a row.

@@ -153,6 +153,19 @@ std::size_t ScoreTile(const AttentionShape& shape, std::span<const CellRun> runs
   return scored;
 }
 
+// Adds to the scores of the ordinals [begin, end) what each query adds by distance.
+void AddBias(const AttentionShape& shape, std::span<const AttentionQuery> queries, std::size_t start,
+             std::size_t begin, std::size_t end, Tile& tile) {
+  if (shape.positions == nullptr) return;
+  for (std::size_t q = 0; q < queries.size(); ++q) {
+    if (queries[q].bias == nullptr) continue;
+    for (std::size_t ordinal = begin; ordinal < end; ++ordinal) {
+      const std::int32_t distance = shape.positions[ordinal] - queries[q].position;
+      tile.scores[q][ordinal - start] += queries[q].bias[std::clamp(distance, -shape.reach, shape.reach)];
+    }
+  }
+}
+
 // Moves the first `count` slots behind the tile to its front.
 void CarryOver(std::size_t queries, std::size_t count, Tile& tile) {
   for (std::size_t q = 0; q < queries; ++q) std::copy_n(tile.scores[q] + kTile, count, tile.scores[q]);
@@ -403,6 +416,7 @@ void Attend(const AttentionShape& shape, std::span<const CellRun> runs,
     while (first_run < runs.size() && runs[first_run].ordinal + runs[first_run].count <= scored) ++first_run;
     const Stretch stretch = {start, scored, std::min(visible, start + kTile)};
     scored = ScoreTile(shape, runs.subspan(first_run), queries, stretch, tile);
+    AddBias(shape, queries, start, stretch.begin, scored, tile);
     GatherTile(shape, queries, start, tile, gathered.data());
     if (scored > start + kTile) CarryOver(queries.size(), scored - (start + kTile), tile);
   }

@@ -47,6 +47,10 @@ struct AttentionShape {
   std::size_t value_scales_offset = 0;  // the same to the scales, of block types
   float scale = 1;
   float soft_cap = 0;  // scaled scores become cap * tanh(score / cap); 0: they stay
+  // Where scores are biased by distance: the positions of all cells of the runs, by ordinal, and from which
+  // distance on, to either side, the bias stays the same.
+  const std::int32_t* positions = nullptr;
+  std::int32_t reach = 0;
 };
 
 // Ordinals [begin, end).
@@ -68,6 +72,11 @@ struct AttentionQuery {
   // Source: Xiao et al., Efficient Streaming Language Models with Attention Sinks, 2023; learned ones:
   // gpt-oss.
   float sink = -std::numeric_limits<float>::infinity();
+  // bias[d] for d in [-reach, reach] is added to the score of a cell whose position is that of the query + d;
+  // of cells farther away that of the nearest such d. nullptr: none.
+  // Source: Raffel et al., Exploring the Limits of Transfer Learning, 2019.
+  const float* bias = nullptr;
+  std::int32_t position = 0;
 };
 
 // The attention of every query (at most kQueriesAtOnce) over `runs`, which are in order of ordinals and cover

@@ -25,6 +25,7 @@ struct Architecture {
 // kUnsupported names the unknown one and lists the known.
 [[nodiscard]] Result<const Architecture*> find_architecture(std::string_view name);
 
+[[nodiscard]] Result<Network> build_bert(Loader& loader, const Hyperparameters& sizes);
 [[nodiscard]] Result<Network> build_cohere2(Loader& loader, const Hyperparameters& sizes);
 [[nodiscard]] Result<Network> build_command_r(Loader& loader, const Hyperparameters& sizes);
 [[nodiscard]] Result<Network> build_deepseek2(Loader& loader, const Hyperparameters& sizes);
@@ -59,5 +60,6 @@ struct Architecture {
 [[nodiscard]] Result<Network> build_smollm3(Loader& loader, const Hyperparameters& sizes);
 [[nodiscard]] Result<Network> build_stablelm(Loader& loader, const Hyperparameters& sizes);
 [[nodiscard]] Result<Network> build_starcoder2(Loader& loader, const Hyperparameters& sizes);
+[[nodiscard]] Result<Network> build_t5(Loader& loader, const Hyperparameters& sizes);
 
 }  // namespace kvasir::model

@@ -110,17 +110,24 @@ Result<Part> Decoder::attention(std::uint32_t layer, const AttentionForm& form) 
                 loader_->linear(block(layer) + "attn_output",
                                 std::uint64_t{mixer.cells.heads} * sizes_->value_dims, sizes_->embedding));
   KVASIR_TRY(read_head_norms(layer, form.head_norm, mixer));
-  add_cells(mixer.cells, form.window);
+  if (!form.both_ways) add_cells(mixer.cells, form.window);
   part.body = std::move(mixer);
   return part;
 }
 
 void Decoder::add_cells(CellAttention& cells, std::uint64_t window) {
-  const pages::GroupKind kind = window == 0 ? pages::GroupKind::kFull : pages::GroupKind::kWindow;
+  add_cells_of(cells, window == 0 ? pages::GroupKind::kFull : pages::GroupKind::kWindow, window);
+}
+
+void Decoder::add_cross_cells(CellAttention& cells) {
+  add_cells_of(cells, pages::GroupKind::kCross, 0);
+}
+
+void Decoder::add_cells_of(CellAttention& cells, pages::GroupKind kind, std::uint64_t width) {
   auto group = std::ranges::find_if(
-      network_.groups, [&](const CacheGroup& some) { return some.kind == kind && some.width == window; });
+      network_.groups, [&](const CacheGroup& some) { return some.kind == kind && some.width == width; });
   if (group == network_.groups.end()) {
-    network_.groups.push_back({.kind = kind, .width = window});
+    network_.groups.push_back({.kind = kind, .width = width});
     group = std::prev(network_.groups.end());
   }
   cells.group = static_cast<std::uint32_t>(group - network_.groups.begin());

@@ -29,7 +29,8 @@ struct AttentionForm {
   std::uint64_t window = 0;  // how far a token sees; 0: everything before it
   std::string norm = "attn_norm";
   HeadNorm head_norm = HeadNorm::kEachAlike;
-  bool gated = false;  // attn_q has a gate behind each head's query
+  bool gated = false;      // attn_q has a gate behind each head's query
+  bool both_ways = false;  // of an encoder: it keeps no cells
 };
 
 // How a feed-forward part differs from Llama's.
@@ -95,6 +96,9 @@ class Decoder {
   // Declares a layer of a cache group for the part: the one group of this window (0: none).
   void add_cells(CellAttention& cells, std::uint64_t window);
 
+  // The same for a part that reads an encoder's output.
+  void add_cross_cells(CellAttention& cells);
+
   void add_layer(Layer layer) { network_.layers.push_back(std::move(layer)); }
   template <class... Parts>
   void add_layer(Part first, Parts... others) {
@@ -108,6 +112,7 @@ class Decoder {
   [[nodiscard]] Network finish() { return std::move(network_); }
 
  private:
+  void add_cells_of(CellAttention& cells, pages::GroupKind kind, std::uint64_t width);
   [[nodiscard]] Status read_query_key_value(std::uint32_t layer, bool gated, Attention& mixer);
   [[nodiscard]] Status read_head_norms(std::uint32_t layer, HeadNorm form, Attention& mixer);
 

@@ -11,6 +11,7 @@ namespace {
 constexpr std::size_t kShownBytes = 64;  // of a name that is not known
 
 constexpr std::array kArchitectures = {
+    Architecture{"bert", build_bert},
     Architecture{"cohere2", build_cohere2},
     Architecture{"command-r", build_command_r},
     Architecture{"deepseek2", build_deepseek2},
@@ -46,6 +47,7 @@ constexpr std::array kArchitectures = {
     Architecture{"smollm3", build_smollm3},
     Architecture{"stablelm", build_stablelm},
     Architecture{"starcoder2", build_starcoder2},
+    Architecture{"t5", build_t5},
 };
 
 }  // namespace

@@ -1,0 +1,49 @@
+// What the executor's long calls share: jobs of the engine that begin and end under its lock, and touch cells
+// between two jobs of a pass. For the files of the executor alone.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "engine/executor.h"
+#include "kvasir/result.h"
+
+namespace kvasir::engine {
+
+// A job of the engine that ends under the executor's lock.
+template <class Job>
+class Executor::Held {
+ public:
+  explicit Held(Executor& executor) : executor_(&executor) {}
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+  ~Held() { reset(); }
+
+  void reset() noexcept {
+    if (job_ == nullptr) return;
+    const Lock held = executor_->lock();
+    job_.reset();
+    executor_->changed();
+  }
+  void set(std::unique_ptr<Job> job) noexcept { job_ = std::move(job); }
+  [[nodiscard]] Job* operator->() const noexcept { return job_.get(); }
+  [[nodiscard]] Job& operator*() const noexcept { return *job_; }
+
+ private:
+  Executor* executor_;
+  std::unique_ptr<Job> job_;
+};
+
+// Copies cells with everyone kept out and no job running; kWrongState once the executor is closed.
+template <class Copy>
+auto Executor::copy_between_jobs(const Copy& copy) -> decltype(copy()) {
+  const Lock held = lock();
+  if (Status open = check_open(); !open) return fail(std::move(open).error());
+  copying_.fetch_add(1);
+  const std::lock_guard bytes(bytes_);
+  copying_.fetch_sub(1);
+  return copy();
+}
+
+}  // namespace kvasir::engine
