@@ -1,5 +1,7 @@
 // Texts as vectors.
 
+#include "engine/texts.h"
+
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -8,7 +10,6 @@
 #include "api/parts.h"
 #include "base/try.h"
 #include "base/within_memory.h"
-#include "engine/texts.h"
 #include "kvasir/executor.h"
 
 namespace kvasir {
@@ -56,8 +57,7 @@ Result<std::vector<std::vector<float>>> Executor::embed(std::span<const std::str
     std::vector<std::vector<Token>> tokens;
     tokens.reserve(texts.size());
     for (const std::string& text : texts) {
-      KVASIR_ASSIGN(std::vector<Token> some,
-                    core->model->tokenizer->tokenize(text, {.add_begin_end = true}));
+      KVASIR_ASSIGN(std::vector<Token> some, core->model->tokenizer->tokenize(text, {.add_begin_end = true}));
       tokens.push_back(std::move(some));
     }
     return embed_all(*core, tokens, options);

@@ -74,7 +74,8 @@ class LogitsRun {
         beside_(beside),
         source_(std::move(source)) {}
 
-  // Opens the conversations, and lets them read their sources. For `compact` the pool is filled so that ours will lie scattered.
+  // Opens the conversations, and lets them read their sources. For `compact` the pool is filled so that ours
+  // will lie scattered.
   [[nodiscard]] Status open(const Via& via);
 
   // Takes one piece of our ids, beside as many random ids of each other conversation.

@@ -333,6 +333,65 @@ std::vector<Shape> other_shapes() {
   };
 }
 
+// An encoder and a decoder that reads its output; positions enter as numbers for buckets of distances, which
+// the first layer has for all.
+constexpr std::uint64_t kBuckets = 32;
+
+std::vector<KeyRecipe> t5_keys() {
+  return {
+      {"context_length", Extent(kTrainedLength)},
+      {"embedding_length", Extent(kWidth)},
+      {"block_count", Extent(kLayers)},
+      {"decoder_block_count", Extent(kLayers)},
+      {"decoder_start_token_id", Extent(std::uint64_t{0})},
+      {"feed_forward_length", Extent(kFeedForward)},
+      {"attention.head_count", Extent(kHeads)},
+      {"attention.key_length", Extent(kHeadSize)},
+      {"attention.value_length", Extent(kHeadSize)},
+      {"attention.relative_buckets_count", Extent(kBuckets)},
+      {"attention.layer_norm_rms_epsilon", 1e-6F},
+      {"vocab_size", Extent(kVocabulary)},
+  };
+}
+
+const std::vector<TensorRecipe>& t5_tensors() {
+  static const std::vector<TensorRecipe> tensors = {
+      {"token_embd.weight", kMatrix, {kWidth, kVocabulary}},
+      {"enc.output_norm.weight", kNorm, {kWidth}},
+      {"dec.output_norm.weight", kNorm, {kWidth}},
+      {"enc.blk.0.attn_rel_b.weight", kBias, {kHeads, kBuckets}},
+      {"dec.blk.0.attn_rel_b.weight", kBias, {kHeads, kBuckets}},
+  };
+  return tensors;
+}
+
+const std::vector<TensorRecipe>& t5_encoder_layer() {
+  static const std::vector<TensorRecipe> tensors = {
+      {"attn_norm.weight", kNorm, {kWidth}},
+      {"attn_q.weight", kMatrix, {kWidth, kQueries}},
+      {"attn_k.weight", kMatrix, {kWidth, kQueries}},
+      {"attn_v.weight", kMatrix, {kWidth, kQueries}},
+      {"attn_o.weight", kMatrix, {kQueries, kWidth}},
+      {"ffn_norm.weight", kNorm, {kWidth}},
+      {"ffn_up.weight", kMatrix, {kWidth, kFeedForward}},
+      {"ffn_down.weight", kMatrix, {kFeedForward, kWidth}},
+  };
+  return tensors;
+}
+
+const std::vector<TensorRecipe>& t5_decoder_layer() {
+  static const std::vector<TensorRecipe> tensors = [] {
+    std::vector<TensorRecipe> layer = t5_encoder_layer();
+    layer.push_back({"cross_attn_norm.weight", kNorm, {kWidth}});
+    layer.push_back({"cross_attn_q.weight", kMatrix, {kWidth, kQueries}});
+    layer.push_back({"cross_attn_k.weight", kMatrix, {kWidth, kQueries}});
+    layer.push_back({"cross_attn_v.weight", kMatrix, {kWidth, kQueries}});
+    layer.push_back({"cross_attn_o.weight", kMatrix, {kQueries, kWidth}});
+    return layer;
+  }();
+  return tensors;
+}
+
 std::vector<Shape> transformer_shapes() {
   return {
       {.name = "llama-1b",
@@ -371,6 +430,18 @@ std::vector<Shape> transformer_shapes() {
        .keys = decoder_keys(1e-5F, 10000.0F),
        .tensors = tied_tensors(),
        .stacks = {{"blk.", kLayers, llama_layer()}}},
+      {.name = "t5-tiny",
+       .architecture = "t5",
+       .sizes = {.width = 256,
+                 .layers = 2,
+                 .heads = 4,
+                 .kv_heads = 4,
+                 .head_size = 64,
+                 .feed_forward = 768,
+                 .vocabulary = 512},
+       .keys = t5_keys(),
+       .tensors = t5_tensors(),
+       .stacks = {{"enc.blk.", kLayers, t5_encoder_layer()}, {"dec.blk.", kLayers, t5_decoder_layer()}}},
   };
 }
 

@@ -70,8 +70,9 @@ void add_embed(CLI::App& program, Action& action) {
       ->required();
   std::vector<std::string> names;
   for (const PoolingName& known : kPoolings) names.emplace_back(known.name);
-  verb->add_option("--pooling", options->pooling,
-                   "How tokens' vectors become one: none, mean, cls, last or rank (default: as the file says)")
+  verb->add_option(
+          "--pooling", options->pooling,
+          "How tokens' vectors become one: none, mean, cls, last or rank (default: as the file says)")
       ->check(CLI::IsMember(names));
   verb->callback([options, &action] { action = [options] { return embed(*options); }; });
 }

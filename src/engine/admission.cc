@@ -62,7 +62,7 @@ bool Engine::twin_is_computed(const Conversation& conversation) const {
   return std::ranges::any_of(conversations_, [&](const Conversation& other) {
     if (&other == &conversation || !(other.in_step || (runs(other) && other.waited == 0))) return false;
     if (other.settings.salt != conversation.settings.salt || other.first_embedded != UINT64_MAX) return false;
-    if (store_->encoded(other.table) != store_->encoded(conversation.table)) return false;
+    if (!std::ranges::equal(source_of(other), source_of(conversation))) return false;
     const std::uint64_t common = common_beginning(std::span(conversation.queue.tokens).first(useful),
                                                   other.tokens, other.queue.tokens);
     return common / page * page > other.tokens.size() + other.borrowed;

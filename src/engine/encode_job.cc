@@ -23,7 +23,8 @@ Result<std::unique_ptr<EncodeJob>> EncodeJob::begin(Engine& engine, Conversation
                   "what is queued was meant for another source; clear() the conversation first");
     }
     engine.stop_return(*conversation);
-    KVASIR_ASSIGN(pages::EncodeTicket ticket, engine.store_->begin_encode(conversation->table, source.size()));
+    KVASIR_ASSIGN(pages::EncodeTicket ticket,
+                  engine.store_->begin_encode(conversation->table, source.size()));
     const auto index = static_cast<std::size_t>(conversation - engine.conversations_.data());
     std::unique_ptr<EncodeJob> job(
         new EncodeJob(engine, index, std::move(ticket), std::vector<Token>(source.begin(), source.end())));
@@ -106,12 +107,19 @@ Status Engine::encode(ConversationId id, std::span<const Token> source,
   return {};
 }
 
+std::span<const pages::Run> Engine::source_of(const Conversation& conversation) const noexcept {
+  const std::vector<model::CacheGroup>& groups = model_->network().groups;
+  const auto cross = std::ranges::find(groups, pages::GroupKind::kCross, &model::CacheGroup::kind);
+  if (cross == groups.end()) return {};
+  return store_->runs(conversation.table, static_cast<std::size_t>(cross - groups.begin()));
+}
+
 // Whether what is prompted has a source to attend to.
 Status Engine::check_source(const Conversation& conversation) const {
   if (conversation.reads_source) {
     return fail(Outcome::kBusy, "the conversation's source is being read; prompt it when that is done");
   }
-  if (!model_->network().reads_source() || store_->encoded(conversation.table) != 0) return {};
+  if (!model_->network().reads_source() || !source_of(conversation).empty()) return {};
   return fail(Outcome::kWrongState, "this model reads a source before it writes; encode() one first");
 }
 

@@ -410,6 +410,8 @@ class Engine {
   [[nodiscard]] Status check_length(const Conversation& conversation, std::uint64_t held,
                                     std::uint64_t more) const;
   [[nodiscard]] Status check_source(const Conversation& conversation) const;
+  // The cells of the source that it attends to: the same for all that attend to the same.
+  [[nodiscard]] std::span<const pages::Run> source_of(const Conversation& conversation) const noexcept;
   void end_generation(Conversation& conversation, const Error* error) noexcept;
   [[nodiscard]] Status make_places(Conversation& conversation, std::uint64_t more);
   void withdraw(Conversation& conversation) noexcept;

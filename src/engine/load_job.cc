@@ -88,8 +88,9 @@ Status LoadJob::take_slots(const Saved& saved, bool recompute) {
     conversation.queue = one.queue;
     KVASIR_TRY(engine_->check_length(conversation, 0, one.tokens.size() + one.queue.size()));
     if (recompute && saved.layout.conversations[coming_.size()].encoded != 0) {
-      return fail(Outcome::kUnsupported,
-                  "the conversation attends to a source, whose tokens are not kept; it cannot be computed again");
+      return fail(
+          Outcome::kUnsupported,
+          "the conversation attends to a source, whose tokens are not kept; it cannot be computed again");
     }
     if (recompute) {
       KVASIR_TRY(queue_tokens(one, conversation));

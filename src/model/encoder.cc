@@ -144,7 +144,8 @@ void Encoder::add_end(const Part& part, Phase& phase) {
 }
 
 void Encoder::list_phases() {
-  const EncoderStack& stack = *model_->network().encoder;  // NOLINT(bugprone-unchecked-optional-access): as above
+  const EncoderStack& stack =
+      *model_->network().encoder;  // NOLINT(bugprone-unchecked-optional-access): as above
   add_phase(0).stages.add_rows(model_->sizes().embedding * 8, [this](OpenPass& open, std::size_t row) {
     enter_stream(open, row);
     std::ranges::copy(open.workspace->hidden.row(row), stream_.row(chunk_ + row).begin());
@@ -245,9 +246,8 @@ void Encoder::place_sequence(const TextRows& text, std::uint32_t sequence) {
                          .sequence = sequence,
                          .ordinal = at,
                          .position = static_cast<std::int64_t>(at)});
-    pass.places[0].push_back(
-        {pages::PageId{text.first_frame + static_cast<std::uint32_t>(at / page_cells_)},
-         static_cast<std::uint32_t>(at % page_cells_)});
+    pass.places[0].push_back({pages::PageId{text.first_frame + static_cast<std::uint32_t>(at / page_cells_)},
+                              static_cast<std::uint32_t>(at % page_cells_)});
   }
 }
 
@@ -300,8 +300,8 @@ Status Encoder::advance() {
 }
 
 PassProgress Encoder::progress() const noexcept {
-  const auto layers =
-      static_cast<std::uint32_t>(model_->network().encoder->layers.size());  // NOLINT(bugprone-unchecked-optional-access): as above
+  const auto layers = static_cast<std::uint32_t>(
+      model_->network().encoder->layers.size());  // NOLINT(bugprone-unchecked-optional-access): as above
   return {.layer = done() ? layers : phases_[phase_].layer, .layers = layers, .jobs = jobs_};
 }
 
@@ -334,7 +334,8 @@ Status pool_rows(const Encoder& encoder, std::size_t first, std::size_t count, P
     case Pooling::kRank:
       break;
   }
-  return fail(Outcome::kUnsupported, "this model has no matrix that ranks texts; none, mean, cls and last work");
+  return fail(Outcome::kUnsupported,
+              "this model has no matrix that ranks texts; none, mean, cls and last work");
 }
 
 }  // namespace kvasir::model

@@ -2,8 +2,9 @@
 //
 // Of a group of kind window a row sees a cell where the cell's ordinal and logical position are both less
 // than the width behind its own and the ordinal is at least the conversation's floor; of every other group
-// all cells up to its own, and all of an encoder's output. Ordinals grow along a table and positions nearly always do: what is seen then is
-// one range. Where an edit has let positions go back, cells in the middle may be hidden.
+// all cells up to its own, and all of an encoder's output. Ordinals grow along a table and positions nearly
+// always do: what is seen then is one range. Where an edit has let positions go back, cells in the middle may
+// be hidden.
 #pragma once
 
 #include <cstddef>

@@ -35,7 +35,7 @@ struct AttentionScratch {
   FloatRows turned;                       // [variant]: the query, rotated
   std::vector<FloatRows> cosines, sines;  // [rotary table][variant]
   std::vector<kv::FrameRun> frame_runs;
-  std::vector<kv::ResolvedRuns> resolved;  // [sequence]
+  std::vector<kv::ResolvedRuns> resolved;            // [sequence]
   std::vector<std::vector<std::int32_t>> positions;  // [sequence]: of its cells by ordinal, for biases
   std::vector<AttentionBlock> blocks;
 

@@ -288,8 +288,6 @@ class PageStore {
 
   // The logical position that the next token of a conversation gets.
   [[nodiscard]] std::int64_t next_position(TableId id) const noexcept;
-  // Which encoder's output it attends to, a number of this store; 0: none.
-  [[nodiscard]] std::uint64_t encoded(TableId id) const noexcept { return entry(id).encoded; }
 
   // The frame of a page for the group's layer number `layer`; the storage position of a cell.
   [[nodiscard]] FrameId frame(std::size_t group, PageId page, std::uint32_t layer) const noexcept {

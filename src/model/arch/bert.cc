@@ -50,9 +50,9 @@ Result<Network> build_bert(Loader& loader, const Hyperparameters& sizes) {
   for (std::uint32_t index = 0; index < sizes.layers; ++index) {
     KVASIR_ASSIGN(Part mixer, decoder.attention(index, {.rotary = none, .norm = "", .both_ways = true}));
     KVASIR_ASSIGN(mixer.stream_norm, decoder.norm(index, "attn_output_norm"));
-    KVASIR_ASSIGN(Part feed_forward,
-                  decoder.feed_forward(
-                      index, {.activation = simd::Activation::kGelu, .gated = false, .norm = ""}));
+    KVASIR_ASSIGN(
+        Part feed_forward,
+        decoder.feed_forward(index, {.activation = simd::Activation::kGelu, .gated = false, .norm = ""}));
     KVASIR_ASSIGN(feed_forward.stream_norm, decoder.norm(index, "layer_output_norm"));
     Layer layer;
     layer.parts.push_back(std::move(mixer));

@@ -28,7 +28,8 @@ std::uint32_t bucket_of(std::int32_t distance, std::uint32_t buckets, bool both_
   const auto far = static_cast<std::uint32_t>(both_ways ? std::abs(distance) : -std::min(distance, 0));
   const std::uint32_t exact = side / 2;
   if (far < exact) return first + far;
-  const double share = std::log(static_cast<double>(far) / exact) / std::log(static_cast<double>(kReach) / exact);
+  const double share =
+      std::log(static_cast<double>(far) / exact) / std::log(static_cast<double>(kReach) / exact);
   const auto bucket = static_cast<std::uint32_t>(exact + share * (side - exact));
   return first + std::min(side - 1, bucket);
 }
@@ -41,12 +42,14 @@ struct Side {
 
 class Reader {
  public:
-  Reader(Loader& loader, const Hyperparameters& sizes) : decoder_(loader, sizes), loader_(&loader), sizes_(&sizes) {}
+  Reader(Loader& loader, const Hyperparameters& sizes)
+      : decoder_(loader, sizes), loader_(&loader), sizes_(&sizes) {}
 
   Result<Network> read() {
     const ArchitectureKeys& keys = decoder_.keys();
     KVASIR_ASSIGN(buckets_, keys.count("attention.relative_buckets_count", 4, kBucketsMax));
-    KVASIR_ASSIGN(const std::uint32_t layers, keys.count("decoder_block_count", 1, kLayersMax, sizes_->layers));
+    KVASIR_ASSIGN(const std::uint32_t layers,
+                  keys.count("decoder_block_count", 1, kLayersMax, sizes_->layers));
     Network& network = decoder_.network();
     KVASIR_ASSIGN(Linear embedding, loader_->linear("token_embd", sizes_->embedding, sizes_->vocabulary));
     network.token_embedding = std::move(embedding.weight);
@@ -102,7 +105,8 @@ class Reader {
 
   Result<std::shared_ptr<const PositionBias>> bias_of(const std::string& prefix, bool both_ways) {
     const std::uint32_t heads = sizes_->heads[0];
-    KVASIR_ASSIGN(const std::vector<float> numbers, loader_->matrix(prefix + "attn_rel_b.weight", heads, buckets_));
+    KVASIR_ASSIGN(const std::vector<float> numbers,
+                  loader_->matrix(prefix + "attn_rel_b.weight", heads, buckets_));
     auto bias = std::make_shared<PositionBias>();
     bias->reach = kReach;
     for (std::uint32_t head = 0; head < heads; ++head) {
