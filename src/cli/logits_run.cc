@@ -217,16 +217,18 @@ void LogitsRun::count(const StepReport& report) {
 Status LogitsRun::stop_in_last_layer() {
   abort_next_ = false;
   KVASIR_ASSIGN(const std::uint64_t before, engine_->digest());
-  const auto verdict = [](const JobView& view) {
+  // Between the first two of these jobs something of the last layer is done, even where it is the only one.
+  std::uint32_t in_last_layer = 0;
+  const auto verdict = [&](const JobView& view) {
     const bool last = view.pass + 1 == view.passes && view.progress.layer + 1 == view.progress.layers;
-    return last || interrupted() ? Verdict::kCancel : Verdict::kGoOn;
+    return (last && ++in_last_layer == 2) || interrupted() ? Verdict::kCancel : Verdict::kGoOn;
   };
   KVASIR_ASSIGN(const StepReport report, engine_->step({.whole_queue = true, .between_jobs = verdict}));
   if (interrupted()) return interrupted_error();
   if (report.outcome != Outcome::kCancelled) {
     return fail(Outcome::kWrongState, "the step ended before it could be stopped in its last layer");
   }
-  report_.layers_undone += report.layers_undone;
+  report_.layers_undone += report.layers_undone + 1;  // and the one that was begun
   KVASIR_ASSIGN(const std::uint64_t after, engine_->digest());
   if (before != after) return fail(Outcome::kInternal, "a step that was stopped has left something behind");
   return {};

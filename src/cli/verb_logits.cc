@@ -161,7 +161,7 @@ void add_logits(CLI::App& program, Action& action) {
   CLI::App* verb = program.add_subcommand("logits", "Write the logits of every token of a sequence of ids");
   add_model_flags(*verb, options->model);
   verb->add_option("--tokens", options->tokens, "A file of token ids, or - for standard input")->required();
-  verb->add_option("--encode", options.source,
+  verb->add_option("--encode", options->source,
                    "A file of token ids that the encoder reads first, where the model has one");
   verb->add_option(
           "--out", options->output,
