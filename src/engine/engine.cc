@@ -15,7 +15,7 @@
 namespace kvasir::engine {
 namespace {
 
-Status check(const EngineOptions& options) {
+Status check_options(const EngineOptions& options) {
   const auto refuse = [](const char* what, const char* setting) {
     return fail(Outcome::kInvalidArgument, std::string(what) + " must be at least 1",
                 {.limit = 1, .setting = setting});
@@ -66,7 +66,7 @@ Result<std::unique_ptr<Engine>> Engine::create(std::shared_ptr<const model::Mode
                                                parallel::ThreadPool& pool, const EngineOptions& options,
                                                const base::Clock& clock) {
   return base::within_memory([&]() -> Result<std::unique_ptr<Engine>> {
-    KVASIR_TRY(check(options));
+    KVASIR_TRY(check_options(options));
     std::unique_ptr<Engine> engine(new Engine(std::move(model), pool, options, clock));
     const model::Network& network = engine->model_->network();
     if (network.position_embedding)
