@@ -119,7 +119,7 @@ void attend(benchmark::State& state, kv::CacheElement element) {
   for (std::size_t q = 0; q < queries; ++q)
     all.push_back({.query = row.data() + q * kDims, .out = out.data() + q * kDims, .visible = cells});
   for (auto _ : state) {
-    arena->attend(layer, 0, 0.125F, resolved, all);
+    arena->attend(layer, 0, {.scale = 0.125F}, resolved, all);
     benchmark::DoNotOptimize(out.data());
   }
   count_operations(state, 4.0 * kDims * cells * static_cast<double>(queries));
@@ -139,7 +139,7 @@ void silu(benchmark::State& state) {
   const std::vector<float> x = waves(kWidth);
   std::vector<float> gate = x;
   for (auto _ : state) {
-    simd::silu_gate(gate, x);
+    simd::activate_gate(simd::Activation::kSilu, gate, x);
     benchmark::DoNotOptimize(gate.data());
   }
   count_operations(state, kWidth);
