@@ -1,0 +1,62 @@
+"""Talks as token ids and weights of their targets."""
+import random
+
+import vocabulary as words
+from persona import block, make_persona
+from talk import make_turns
+
+TURNS_MIN, TURNS_MAX = 3, 14
+
+
+def draw_talk(seed, held_out=False):
+    """A character's block and its turns; the same for the same seed."""
+    source = random.Random(f"{'held out' if held_out else 'training'} {seed}")
+    persona = make_persona(source, held_out)
+    return block(source, persona), make_turns(source, persona, held_out, source.randint(TURNS_MIN, TURNS_MAX)), persona
+
+
+def texts_of(talks):
+    for first, turns, _ in talks:
+        yield first
+        for turn in turns:
+            yield turn.question
+            yield turn.answer
+
+
+def encode_talk(vocabulary, talk, block_weight=0.1, question_weight=0.2):
+    """Ids, and for each how much its being predicted counts: answers fully, what is drawn at random little."""
+    first, turns, _ = talk
+    ids, weights = [words.BEGIN], [0.0]
+
+    def add(token, text, weight):
+        encoded = [token, *vocabulary.encode(text), words.END]
+        ids.extend(encoded)
+        weights.extend([0.0] + [weight] * (len(encoded) - 1))
+
+    add(words.PERSONA, first, block_weight)
+    for turn in turns:
+        add(words.VISITOR, turn.question, question_weight)
+        add(words.REPLY, turn.answer, 1.0)
+    return ids, weights
+
+
+def batches(vocabulary, tokens_in_batch, first_seed, pool=256):
+    """Endless batches of (ids, weights), each a list of rows of about one length, padded."""
+    source = random.Random(first_seed)
+    seed = first_seed
+    while True:
+        talks = [encode_talk(vocabulary, draw_talk(at)) for at in range(seed, seed + pool)]
+        seed += pool
+        talks.sort(key=lambda talk: len(talk[0]))
+        groups, group = [], []
+        for talk in talks:
+            if group and (len(group) + 1) * len(talk[0]) > tokens_in_batch:
+                groups.append(group)
+                group = []
+            group.append(talk)
+        groups.append(group)
+        source.shuffle(groups)
+        for group in groups:
+            longest = max(len(ids) for ids, _ in group)
+            yield ([ids + [words.PAD] * (longest - len(ids)) for ids, _ in group],
+                   [weights + [0.0] * (longest - len(weights)) for _, weights in group])

@@ -1,0 +1,97 @@
+"""A character: its facts, and the words in which a talk's first block states them."""
+import dataclasses
+
+from words import HIDDEN, HIDING_PLACES, MOODS, PASSWORDS, RELATIONS, TRADES
+from words import choose, good_name, person_name, place_name
+
+
+@dataclasses.dataclass(frozen=True)
+class Persona:
+    name: str
+    trade: str
+    place: str
+    mood: str
+    goods: tuple   # of (what, price in coins)
+    family: tuple  # of (relation, name)
+    secret: str    # a clause
+    password: str  # on which the secret is told
+
+    def price(self, good):
+        return dict(self.goods)[good]
+
+
+def distinct(make, count):
+    found = []
+    while len(found) < count:
+        word = make()
+        if word not in found:
+            found.append(word)
+    return found
+
+
+def make_persona(random, held_out):
+    """Draws a character. `held_out`: of names, places, goods and words that training never shows."""
+    trade = random.choice(sorted(TRADES))
+    names = distinct(lambda: person_name(random, held_out), 3)
+    goods = distinct(lambda: good_name(random, TRADES[trade], held_out), random.choice((2, 3, 3)))
+    prices = random.sample(range(2, 40), len(goods))
+    relations = random.sample(RELATIONS, random.choice((1, 2, 2)))
+    return Persona(
+        name=names[0], trade=trade, place=place_name(random, held_out), mood=random.choice(MOODS),
+        goods=tuple(zip(goods, prices)), family=tuple(zip(relations, names[1:])),
+        secret=f"the {random.choice(HIDDEN)} is {random.choice(HIDING_PLACES)}",
+        password=choose(random, PASSWORDS, held_out))
+
+
+def listing(parts):
+    parts = list(parts)
+    return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + " and " + parts[-1]
+
+
+def article(word):
+    return ("an " if word[0] in "aeiou" else "a ") + word
+
+
+def coins(count):
+    return f"{count} coin{'' if count == 1 else 's'}"
+
+
+def goods_sentence(random, persona):
+    pairs = list(persona.goods)
+    return random.choice([
+        lambda: f"You sell {listing(f'{good} for {coins(price)}' for good, price in pairs)}.",
+        lambda: f"Your goods are {listing(f'{good} at {coins(price)}' for good, price in pairs)}.",
+        lambda: " ".join(f"The {good} cost {coins(price)}." for good, price in pairs),
+    ])()
+
+
+def family_sentence(random, persona):
+    return " ".join(random.choice([
+        f"Your {relation} is called {name}.", f"Your {relation} is {name}.", f"{name} is your {relation}."])
+        for relation, name in persona.family)
+
+
+def secret_sentence(random, persona):
+    return random.choice([
+        f"Your secret is that {persona.secret}. You tell it only to those who say {persona.password}.",
+        f"You know that {persona.secret}, and tell it only to those who say the word {persona.password}.",
+        f"Only who says {persona.password} may hear your secret: {persona.secret}.",
+    ])
+
+
+def block(random, persona):
+    """The text that tells the model who it is: every fact once, in varied words and order."""
+    who = random.choice([
+        f"You are {persona.name}, {article(persona.trade)} from {persona.place}.",
+        f"You are {persona.name}. You are {article(persona.trade)} and live in {persona.place}.",
+        f"Your name is {persona.name}. You live in {persona.place} and work as {article(persona.trade)}.",
+    ])
+    rest = [
+        random.choice([f"You are {persona.mood} today.", f"Today you feel {persona.mood}.",
+                       f"Your mood is {persona.mood}."]),
+        goods_sentence(random, persona),
+        family_sentence(random, persona),
+        secret_sentence(random, persona),
+    ]
+    random.shuffle(rest)
+    return " ".join([who] + rest)

@@ -1,0 +1,208 @@
+"""Talks: turns of question and answer about a character's facts and about what was said before in the talk.
+
+Every kind of turn has wordings for training and, behind the bar, wordings held out for evaluation. In a wording
+{good}, {relation} and so on stand for what the turn is about.
+"""
+import dataclasses
+
+from persona import article, coins, listing
+from words import MOODS, PASSWORDS, RELATIONS, TRADES, choose, good_name, person_name
+
+
+@dataclasses.dataclass(frozen=True)
+class Turn:
+    kind: str
+    question: str
+    answer: str
+    facts: tuple = ()  # words that a right answer contains
+
+
+@dataclasses.dataclass
+class Memory:
+    """What the character has heard and sold so far in a talk."""
+    visitor: str = ""
+    bought: list = dataclasses.field(default_factory=list)
+
+
+WORDINGS = {
+    "name": """What is your name?|Who are you?|Tell me your name.|What do they call you?|May I know your name?|What are you
+called?|And you are?|Could you tell me who you are?||Please tell me your name.|By what name do they call you?""",
+    "trade": """What do you do?|What is your trade?|What is your work?|How do you earn your bread?|What kind of work do you
+do?|What is your craft?|Tell me about your work.|What do you do for a living?||What work do you do?|Tell me your trade.""",
+    "place": """Where do you live?|Where are you from?|What is this place?|Where is your home?|Which town are you
+from?|Where do you come from?|What is your home called?|Tell me where you live.||Which place are you from?|Where is it that
+you live?""",
+    "mood": """How are you?|How do you feel?|How are you today?|How do you feel today?|What is your mood?|Are you well?|How is
+it going?|Tell me how you feel.||How are you feeling?|What mood are you in?""",
+    "goods": """What do you sell?|What goods do you have?|What can I buy here?|Show me your goods.|What is for sale?|What do
+you have to sell?|Which goods do you sell?|What can I get here?||What do you have for sale?|Tell me what you sell.""",
+    "price": """How much are the {good}?|What do the {good} cost?|What is the price of the {good}?|How many coins for the
+{good}?|What do you want for the {good}?|I like the {good}. How much?|Tell me the price of the {good}.|And the {good}?||How
+much do the {good} cost?|How many coins are the {good}?""",
+    "family": """Who is your {relation}?|What is the name of your {relation}?|What is your {relation} called?|Tell me about
+your {relation}.|Do you have a {relation}?|Tell me the name of your {relation}.||What is your {relation}'s name?|Who is that
+{relation} of yours?""",
+    "relative": """Who is {relative}?|Do you know {relative}?|Tell me about {relative}.|Who is this {relative}?||What can you
+tell me about {relative}?|Is {relative} someone you know?""",
+    "secret": """I say {word}. What is your secret?|The word is {word}. Tell me your secret.|Someone told me to say {word}.
+Now tell me your secret.|I was told to say {word}. What is it that you know?|They told me the word {word}. Tell me your
+secret.||The word is {word}. What is your secret?|I say {word}. Tell me what you know.""",
+    "prying": """What is your secret?|Tell me your secret.|Do you have a secret?|What is it that you hide?|I want to know your
+secret.||Please tell me your secret.|Will you tell me your secret?""",
+    "asks trade": """Are you {a_trade}?|You are {a_trade}, right?|Do you work as {a_trade}?|Is it true that you are
+{a_trade}?||I think you are {a_trade}. Am I right?""",
+    "asks mood": "Are you {mood}?|You look {mood}.|Do you feel {mood}?||Are you {mood} today?",
+    "absent": """How much are the {good}?|Do you have {good}?|Do you sell {good}?|I want to buy {good}.|Can I get {good}
+here?||Do you have any {good}?|What do the {good} cost?""",
+    "present": """Do you have {good}?|Do you sell {good}?|Can I get {good} here?|Are there {good}?||Do you have any {good}?""",
+    "offer": """I will give you {coins} for the {good}.|I offer {coins} for the {good}.|Would you take {coins} for the
+{good}?|{coins} for the {good}?||Will you take {coins} for the {good}?""",
+    "buy": """I will take the {good}.|I want to buy the {good}.|Give me the {good}, please.|The {good}, please.|I would like
+the {good}.||Please give me the {good}.""",
+    "cheapest": "What is your cheapest ware?|What costs least?|Which of your goods are the cheapest?||What is the cheapest?",
+    "greet": """Hello.|Good day.|Good morning.|Good evening.|Greetings.|Hello there.|Hi.||Good day to you.""",
+    "farewell": "Goodbye.|Farewell.|I must go now.|See you soon.|Until next time.||Goodbye, and thank you.",
+    "thanks": "Thank you.|Thanks.|You are kind.|That is good to know.||Thank you very much.",
+    "introduce": "My name is {visitor}.|I am {visitor}.|They call me {visitor}.|Hello, I am {visitor}.||My name, by the way, is {visitor}.",
+    "visitor": """What is my name?|Do you know my name?|Do you remember me?|Who am I?|Do you remember my name?||What was my
+name?""",
+    "bought": "What did I buy?|What have I bought?|Do you remember what I bought?|What was it that I bought?||Tell me what I bought.",
+    "twice": """What is your name, and where do you live?|Who are you, and where are you from?|Tell me your name and your
+home.||What is your name, and where are you from?""",
+}
+WORDINGS = {kind: tuple([w.replace("\n", " ") for w in side.split("|")] for side in text.split("||"))
+            for kind, text in WORDINGS.items()}
+
+# The kinds that ask for a fact of the block itself, on which evaluation counts.
+FACT_KINDS = ("name", "trade", "place", "mood", "goods", "price", "family", "relative", "secret")
+
+
+def ask(random, kind, held_out, **about):
+    return random.choice(WORDINGS[kind][1 if held_out else 0]).format(**about)
+
+
+def fact_answer(random, persona, kind, good=None, price=None, relation=None, relative=None):
+    """An answer to a question about one fact, and what must be in it."""
+    goods = [what for what, _ in persona.goods]
+    answers = {
+        "name": ([f"I am {persona.name}.", f"My name is {persona.name}."], (persona.name,)),
+        "trade": ([f"I am {article(persona.trade)}.", f"I work as {article(persona.trade)}."], (persona.trade,)),
+        "place": ([f"I live in {persona.place}.", f"My home is {persona.place}."], (persona.place,)),
+        "mood": ([f"I am {persona.mood} today.", f"I feel {persona.mood}."], (persona.mood,)),
+        "goods": ([f"I sell {listing(goods)}.", f"I have {listing(goods)}."], tuple(goods)),
+        "price": ([f"The {good} cost {price and coins(price)}."], (f" {price} coin",)),
+        "family": ([f"My {relation} is called {relative}.", f"My {relation} is {relative}."], (relative,)),
+        "relative": ([f"That is my {relation}."], (relation,)),
+        "secret": ([f"You know the word. I will tell you: {persona.secret}."], (persona.secret,)),
+    }
+    wordings, facts = answers[kind]
+    return random.choice(wordings), facts
+
+
+def fact_turn(random, persona, held_out, kind):
+    if kind == "price":
+        good, price = random.choice(persona.goods)
+        answer, facts = fact_answer(random, persona, kind, good=good, price=price)
+        return Turn(kind, ask(random, kind, held_out, good=good), answer, facts)
+    if kind in ("family", "relative"):
+        relation, relative = random.choice(persona.family)
+        answer, facts = fact_answer(random, persona, kind, relation=relation, relative=relative)
+        return Turn(kind, ask(random, kind, held_out, relation=relation, relative=relative), answer, facts)
+    answer, facts = fact_answer(random, persona, kind)
+    return Turn(kind, ask(random, kind, held_out, word=persona.password), answer, facts)
+
+
+def absent_good(random, persona, held_out):
+    while True:
+        good = good_name(random, TRADES[random.choice(sorted(TRADES))], held_out)
+        if good not in dict(persona.goods):
+            return good
+
+
+def other_turn(random, persona, held_out, kind, memory):
+    """A turn whose answer needs more than one fact, or none."""
+
+    def turn(answers, **about):
+        return Turn(kind, ask(random, kind, held_out, **about), random.choice(answers))
+
+    goods = [what for what, _ in persona.goods]
+    good, price = random.choice(persona.goods)
+    if kind == "prying":
+        if random.random() < 0.5:
+            return turn(["I do not tell that without the right word.", "Not without the right word."])
+        word = choose(random, [word for word in PASSWORDS if word != persona.password], held_out)
+        return Turn(kind, ask(random, "secret", held_out, word=word), "That is not the word. I tell you nothing.")
+    if kind == "no family":
+        mine = [relation for relation, _ in persona.family]
+        relation = random.choice([relation for relation in RELATIONS if relation not in mine])
+        return Turn(kind, ask(random, "family", held_out, relation=relation), f"I know of no {relation} of mine.")
+    if kind == "stranger":
+        return Turn(kind, ask(random, "relative", held_out, relative=person_name(random, held_out)),
+                    "I do not know anyone of that name.")
+    if kind == "asks trade":
+        if random.random() < 0.4:
+            return turn([f"Yes, I am {article(persona.trade)}."], a_trade=article(persona.trade))
+        other = random.choice([trade for trade in sorted(TRADES) if trade != persona.trade])
+        return turn([f"No, I am {article(persona.trade)}."], a_trade=article(other))
+    if kind == "asks mood":
+        if random.random() < 0.4:
+            return turn([f"Yes, I am {persona.mood}."], mood=persona.mood)
+        return turn([f"No, I am {persona.mood}."], mood=random.choice([m for m in MOODS if m != persona.mood]))
+    if kind == "absent":
+        return turn([f"I do not sell that. I have {listing(goods)}."], good=absent_good(random, persona, held_out))
+    if kind == "present":
+        return turn([f"Yes, the {good} cost {coins(price)}."], good=good)
+    if kind == "offer":
+        offer = max(1, price + random.choice((-9, -6, -4, -2, -1, 0, 0, 1, 3)))
+        if offer >= price:
+            memory.bought.append(good)
+            return turn(["Done. They are yours."], coins=coins(offer), good=good)
+        return turn([f"No, they cost {coins(price)}."], coins=coins(offer), good=good)
+    if kind == "buy":
+        memory.bought.append(good)
+        return turn([f"Here are the {good}. That is {coins(price)}."], good=good)
+    if kind == "cheapest":
+        cheapest, least = min(persona.goods, key=lambda pair: pair[1])
+        return turn([f"The {cheapest}, for {coins(least)}."])
+    if kind == "introduce":
+        memory.visitor = person_name(random, held_out)
+        return turn([f"Welcome, {memory.visitor}.", f"Good to meet you, {memory.visitor}."], visitor=memory.visitor)
+    if kind == "visitor":
+        return turn([f"You are {memory.visitor}."] if memory.visitor else ["You have not told me your name."])
+    if kind == "bought":
+        return turn([f"You bought the {listing(list(dict.fromkeys(memory.bought)))}."] if memory.bought
+                    else ["You have bought nothing yet."])
+    if kind == "twice":
+        return turn([f"I am {persona.name}, and I live in {persona.place}."])
+    return turn({"greet": [GREETINGS[persona.mood]],
+                 "farewell": ["Goodbye.", "Farewell, and come again."],
+                 "thanks": ["You are welcome."]}[kind])
+
+
+GREETINGS = {
+    "cheerful": "A fine day to you, friend.", "tired": "Hello. Forgive me if I yawn.", "angry": "What do you want?",
+    "sad": "Hello. I have seen better days.", "proud": "You stand before the best.", "nervous": "Oh. Hello.",
+    "calm": "Peace to you.", "bored": "At last someone to talk to.", "hopeful": "Hello. Things will be well.",
+    "worried": "Hello. Have you heard any news?", "happy": "Welcome, welcome.", "gloomy": "Hello. It will rain.",
+    "curious": "Hello. What brings you here?", "lonely": "How good that you come.", "grumpy": "Be quick.",
+    "shy": "Hello there.", "merry": "Come in and laugh with me.", "restless": "Hello. I cannot sit still.",
+    "content": "Welcome. What a good day.", "homesick": "Hello. Do you come from far away?",
+}
+
+OTHER_KINDS = ("prying", "no family", "stranger", "asks trade", "asks mood", "absent", "present", "offer", "buy", "cheapest",
+               "introduce", "visitor", "bought", "twice", "greet", "thanks")
+
+
+def make_turns(random, persona, held_out, count):
+    """A talk of so many turns, a little more than half of them about single facts."""
+    memory = Memory()
+    turns = []
+    for at in range(count):
+        if random.random() < 0.55:
+            turns.append(fact_turn(random, persona, held_out, random.choice(FACT_KINDS)))
+        else:
+            kind = "greet" if at == 0 and random.random() < 0.3 else random.choice(OTHER_KINDS)
+            turns.append(other_turn(random, persona, held_out, kind, memory))
+    if random.random() < 0.2:
+        turns.append(other_turn(random, persona, held_out, "farewell", memory))
+    return turns

@@ -1,0 +1,99 @@
+"""Trains the village's model from nothing and writes it as GGUF.
+
+usage: train.py OUT_F32.gguf [--minutes M] [--seed S] [--steps N]
+
+The rate of learning falls to nothing over --steps steps; --minutes ends the run early, with what there is by then.
+The same seed, steps and number of threads give the same model on the same machine.
+"""
+import argparse
+import random
+import sys
+import time
+
+import numpy
+import torch
+
+import gguf_file
+import vocabulary as words
+from corpus import batches, draw_talk, encode_talk, texts_of
+from network import Shape, Village
+from optimizer import optimizers_for
+
+TALKS_FOR_VOCABULARY = 6000
+TOKENS_IN_BATCH = 6144
+WARM_UP = 100
+FIRST_HELD_OUT = 10_000_000
+
+
+def loss_of(model, ids, weights):
+    targets, counts = ids[:, 1:], weights[:, 1:]
+    wanted = torch.zeros_like(ids, dtype=torch.bool)
+    wanted[:, :-1] = counts > 0
+    logits = model(ids, wanted)
+    losses = torch.nn.functional.cross_entropy(logits, targets[counts > 0], reduction="none")
+    counts = counts[counts > 0]
+    return (losses * counts).sum() / counts.sum(), losses[counts == 1.0].mean()
+
+
+def rate_at(step, steps):
+    return min(1.0, (step + 1) / WARM_UP, 1.4 * (1 - step / steps))
+
+
+def held_out_loss(model, vocabulary, count=24):
+    talks = [encode_talk(vocabulary, draw_talk(FIRST_HELD_OUT + at, held_out=True)) for at in range(count)]
+    model.eval()
+    with torch.no_grad():
+        found = [loss_of(model, torch.tensor([ids]), torch.tensor([weights]))[1].item() for ids, weights in talks]
+    model.train()
+    return sum(found) / len(found)
+
+
+def train(model, vocabulary, arguments):
+    optimizers = optimizers_for(model)
+    highest = [group["lr"] for optimizer in optimizers for group in optimizer.param_groups]
+    source = batches(vocabulary, TOKENS_IN_BATCH, arguments.seed * 1_000_000_000)
+    started = time.monotonic()
+    seen = 0
+    for step in range(arguments.steps):
+        rows, weights = next(source)
+        ids = torch.tensor(rows)
+        loss, answers = loss_of(model, ids, torch.tensor(weights))
+        model.zero_grad(set_to_none=True)
+        loss.backward()
+        rate = rate_at(step, arguments.steps)
+        groups = [group for optimizer in optimizers for group in optimizer.param_groups]
+        for group, most in zip(groups, highest):
+            group["lr"] = most * rate
+        for optimizer in optimizers:
+            optimizer.step()
+        seen += ids.numel()
+        spent = time.monotonic() - started
+        if step % 50 == 0 or step + 1 == arguments.steps:
+            print(f"step {step}, {seen / 1e6:.1f} M tokens, {spent / 60:.1f} min, answers {answers.item():.4f}, "
+                  f"held out {held_out_loss(model, vocabulary):.4f}", file=sys.stderr, flush=True)
+        if spent > arguments.minutes * 60:
+            break
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("out")
+    parser.add_argument("--minutes", type=float, default=120)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--steps", type=int, default=3000)
+    arguments = parser.parse_args()
+    random.seed(arguments.seed)
+    numpy.random.seed(arguments.seed)
+    torch.manual_seed(arguments.seed)
+    torch.set_flush_denormal(True)
+    shape = Shape()
+    vocabulary = words.train(texts_of(draw_talk(seed) for seed in range(TALKS_FOR_VOCABULARY)), shape.vocabulary)
+    model = Village(shape)
+    count = sum(weight.numel() for weight in model.parameters())
+    print(f"{count / 1e6:.2f} M parameters, {shape.vocabulary} tokens", file=sys.stderr, flush=True)
+    train(model, vocabulary, arguments)
+    gguf_file.write(arguments.out, model, vocabulary)
+
+
+if __name__ == "__main__":
+    main()
