@@ -22,6 +22,7 @@ from optimizer import optimizers_for
 TALKS_FOR_VOCABULARY = 6000
 TOKENS_IN_BATCH = 6144
 WARM_UP = 100
+SAVED_EVERY = 100
 FIRST_HELD_OUT = 10_000_000
 
 
@@ -49,6 +50,7 @@ def held_out_loss(model, vocabulary, count=24):
 
 
 def train(model, vocabulary, arguments):
+    """Writes what there is every SAVED_EVERY steps, so that an early end loses little."""
     optimizers = optimizers_for(model)
     highest = [group["lr"] for optimizer in optimizers for group in optimizer.param_groups]
     source = batches(vocabulary, TOKENS_IN_BATCH, arguments.seed * 1_000_000_000)
@@ -71,6 +73,8 @@ def train(model, vocabulary, arguments):
         if step % 50 == 0 or step + 1 == arguments.steps:
             print(f"step {step}, {seen / 1e6:.1f} M tokens, {spent / 60:.1f} min, answers {answers.item():.4f}, "
                   f"held out {held_out_loss(model, vocabulary):.4f}", file=sys.stderr, flush=True)
+        if step % SAVED_EVERY == SAVED_EVERY - 1:
+            gguf_file.write(arguments.out, model, vocabulary)
         if spent > arguments.minutes * 60:
             break
 
@@ -80,7 +84,7 @@ def main():
     parser.add_argument("out")
     parser.add_argument("--minutes", type=float, default=120)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--steps", type=int, default=3000)
+    parser.add_argument("--steps", type=int, default=1400)
     arguments = parser.parse_args()
     random.seed(arguments.seed)
     numpy.random.seed(arguments.seed)
