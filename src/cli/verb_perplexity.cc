@@ -33,6 +33,7 @@ struct Options {
   ModelFlags model;
   std::string file;
   std::uint64_t window = kDefaultWindow;
+  bool special = false;
   bool json = false;
 };
 
@@ -134,7 +135,7 @@ Status perplexity(const Options& options) {
                 {.wanted = options.window, .limit = session.options.context, .setting = "--ctx"});
   }
   KVASIR_ASSIGN(const auto tokenizer, text::Tokenizer::load(*session.file));
-  KVASIR_ASSIGN(const std::vector<Token> tokens, tokenizer->tokenize(text, {}));
+  KVASIR_ASSIGN(const std::vector<Token> tokens, tokenizer->tokenize(text, {.parse_special = options.special}));
   const std::optional<Token> begin = tokenizer->adds_begin() ? tokenizer->begin_token() : std::nullopt;
   const std::size_t taken = options.window - (begin ? 1 : 0);  // tokens of the text in a window
   const std::size_t windows = tokens.size() / taken;
@@ -176,6 +177,7 @@ void add_perplexity(CLI::App& program, Action& action) {
                    "Tokens in a window; the text is cut into windows, and each scores its second half")
       ->check(whole_number(4, std::uint64_t{1} << 24))
       ->capture_default_str();
+  verb->add_flag("--special", options->special, "The text may name special tokens; else it is plain text");
   verb->add_flag("--json", options->json, "Print one JSON object");
   verb->callback([options, &action] { action = [options] { return perplexity(*options); }; });
 }

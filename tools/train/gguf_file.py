@@ -1,4 +1,7 @@
-"""Writes the model as a GGUF file, version 3, with weights of F32. Source: the GGUF specification (ggml-org)."""
+"""Writes the model as a GGUF file, version 3, with weights of F32, and reads such a file again.
+
+Source: the GGUF specification (ggml-org).
+"""
 import struct
 
 import numpy
@@ -83,3 +86,57 @@ def write(path, model, vocabulary):
     with open(path, "wb") as file:
         file.write(padded(head))
         file.writelines(blobs)
+
+
+class Reader:
+    """Takes values off the beginning of a file's bytes. The file is one of our own: nothing of it is doubted."""
+
+    def __init__(self, data):
+        self.data = data
+        self.at = 0
+
+    def take(self, form):
+        found = struct.unpack_from("<" + form, self.data, self.at)
+        self.at += struct.calcsize("<" + form)
+        return found if len(found) > 1 else found[0]
+
+    def text(self):
+        size = self.take("Q")
+        self.at += size
+        return self.data[self.at - size:self.at].decode()
+
+    def value(self, kind):
+        if kind == STRING:
+            return self.text()
+        if kind == ARRAY:
+            item, count = self.take("IQ")
+            return [self.value(item) for _ in range(count)]
+        return self.take({UINT32: "I", FLOAT32: "f", BOOL: "?", INT32: "i"}[kind])
+
+
+def read(path):
+    """The model and the vocabulary of a file that write() wrote. The model has the shape that network.Shape says."""
+    import torch
+    from network import Shape, Village
+    with open(path, "rb") as file:
+        reader = Reader(file.read())
+    _, _, tensor_count, entry_count = reader.take("4sIQQ")
+    entries = {}
+    for _ in range(entry_count):
+        key = reader.text()
+        entries[key] = reader.value(reader.take("I"))
+    model = Village(Shape())
+    weights = {(name if name.endswith(".weight") else f"{name}.weight"): weight
+               for name, weight in model.named_parameters()}
+    places = []
+    for _ in range(tensor_count):
+        name = reader.text()
+        dims = [reader.take("Q") for _ in range(reader.take("I"))]
+        places.append((name, dims[::-1], reader.take("IQ")[1]))
+    start = reader.at + -reader.at % ALIGNMENT
+    with torch.no_grad():
+        for name, dims, offset in places:
+            count = int(numpy.prod(dims))
+            values = numpy.frombuffer(reader.data, "<f4", count, start + offset).reshape(dims)
+            weights[name].copy_(torch.from_numpy(values.astype(numpy.float32)))
+    return model, words.Vocabulary([merge.split(" ") for merge in entries["tokenizer.ggml.merges"]])
