@@ -62,6 +62,7 @@ int run_program(int argc, char** argv) {
   Action action;
   add_bench(program, action);
   add_chat(program, action);
+  add_demo(program, action);
   add_embed(program, action);
   add_inspect(program, action);
   add_logits(program, action);

@@ -135,7 +135,8 @@ Status perplexity(const Options& options) {
                 {.wanted = options.window, .limit = session.options.context, .setting = "--ctx"});
   }
   KVASIR_ASSIGN(const auto tokenizer, text::Tokenizer::load(*session.file));
-  KVASIR_ASSIGN(const std::vector<Token> tokens, tokenizer->tokenize(text, {.parse_special = options.special}));
+  KVASIR_ASSIGN(const std::vector<Token> tokens,
+                tokenizer->tokenize(text, {.parse_special = options.special}));
   const std::optional<Token> begin = tokenizer->adds_begin() ? tokenizer->begin_token() : std::nullopt;
   const std::size_t taken = options.window - (begin ? 1 : 0);  // tokens of the text in a window
   const std::size_t windows = tokens.size() / taken;

@@ -15,6 +15,7 @@ using Action = std::function<Status()>;
 
 void add_bench(CLI::App& program, Action& action);
 void add_chat(CLI::App& program, Action& action);
+void add_demo(CLI::App& program, Action& action);
 void add_embed(CLI::App& program, Action& action);
 void add_inspect(CLI::App& program, Action& action);
 void add_logits(CLI::App& program, Action& action);

@@ -82,6 +82,42 @@ Status Engine::swap_cells(ConversationId id, std::uint64_t a, std::uint64_t b) {
   });
 }
 
+Status Engine::mix_up_cells(ConversationId a, ConversationId b, std::uint64_t count) {
+  return base::within_memory([&]() -> Status {
+    if (step_open()) return fail(Outcome::kBusy, "cells are not mixed up while a step is open");
+    KVASIR_ASSIGN(const Conversation* const one, find_idle(a));
+    KVASIR_ASSIGN(const Conversation* const other, find_idle(b));
+    std::vector<std::vector<pages::CellAt>> ones(store_->group_count());
+    std::vector<std::vector<pages::CellAt>> others(store_->group_count());
+    for (std::uint32_t group = 0; group < store_->group_count(); ++group) {
+      KVASIR_ASSIGN(ones[group], first_cells(*one, group, count));
+      KVASIR_ASSIGN(others[group], first_cells(*other, group, count));
+    }
+    for (std::uint32_t group = 0; group < store_->group_count(); ++group) {
+      for_layers(group, [&](const kv::LayerGeometry& geometry, std::uint32_t layer) {
+        for (std::size_t i = 0; i < count; ++i)
+          arena_.swap_cells(geometry, place(group, ones[group][i], layer),
+                            place(group, others[group][i], layer));
+      });
+    }
+    return {};
+  });
+}
+
+Result<std::vector<pages::CellAt>> Engine::first_cells(const Conversation& conversation, std::uint32_t group,
+                                                       std::uint64_t count) const {
+  std::vector<pages::CellAt> cells;
+  for (const pages::Run& run : store_->runs(conversation.table, group)) {
+    if (pages::in_tier(run.page)) break;
+    for (std::uint32_t cell = 0; cell < run.count && cells.size() < count; ++cell)
+      cells.push_back({run.page, run.cell + cell});
+  }
+  if (cells.size() == count) return cells;
+  return fail(Outcome::kInvalidArgument,
+              "the conversation has fewer cells in the pool than are to be mixed up",
+              {.wanted = count, .available = cells.size()});
+}
+
 Result<std::uint64_t> Engine::compact(std::uint64_t budget) {
   return base::within_memory([&]() -> Result<std::uint64_t> {
     KVASIR_TRY(check_has_cells(*store_));

@@ -251,6 +251,11 @@ class Engine {
   // in a model that keeps no cells of tokens.
   [[nodiscard]] Status swap_cells(ConversationId id, std::uint64_t a, std::uint64_t b);
 
+  // What no cache may ever do: hands two conversations the bytes of each other's first `count` cells and
+  // tells nobody. For tests of what notices. kNotFound; kBusy while a step is open; kInvalidArgument where
+  // either has fewer cells, or has them in a tier; kOutOfMemory.
+  [[nodiscard]] Status mix_up_cells(ConversationId a, ConversationId b, std::uint64_t count);
+
   // Moves cells so that conversations lie in fewer spans, until nothing is worth moving or about `budget`
   // cells have moved; answers how many. Conversations of an open step stay where they are. kOutOfMemory, with
   // what has moved moved; kUnsupported in a model that keeps no cells of tokens. Must not run beside a job.
@@ -512,6 +517,9 @@ class Engine {
   void read_part(const CellPart& part, std::span<std::byte> out) const noexcept;
   void write_part(const CellPart& part, std::span<const std::byte> in) noexcept;
   [[nodiscard]] Status export_part(const CellPart& part, std::span<std::byte> out) const;
+  [[nodiscard]] Result<std::vector<pages::CellAt>> first_cells(const Conversation& conversation,
+                                                               std::uint32_t group,
+                                                               std::uint64_t count) const;
   [[nodiscard]] Status append_run(std::size_t group, const pages::Run& run,
                                   std::vector<std::byte>& out) const;
   void copy(std::uint32_t group, std::span<const pages::CopyCells> jobs);

@@ -2,8 +2,8 @@
 import random
 
 import vocabulary as words
-from persona import block, make_persona
-from talk import make_turns
+from persona import SENTENCES, block, make_persona
+from talk import fact_turn, make_turns
 
 TURNS_MIN, TURNS_MAX = 3, 14
 
@@ -13,6 +13,17 @@ def draw_talk(seed, held_out=False):
     source = random.Random(f"{'held out' if held_out else 'training'} {seed}")
     persona = make_persona(source, held_out)
     return block(source, persona), make_turns(source, persona, held_out, source.randint(TURNS_MIN, TURNS_MAX)), persona
+
+
+def draw_lesson(seed, sentences):
+    """A short talk: at most so many sentences about a character, and as many questions that they answer, or more."""
+    source = random.Random(f"lesson {seed}")
+    persona = make_persona(source, False)
+    told = source.sample(SENTENCES, source.randint(1, sentences))
+    first = " ".join(sentence(source, persona) for sentence, _ in told)
+    kinds = [kind for _, kinds in told for kind in kinds]
+    turns = [fact_turn(source, persona, False, source.choice(kinds)) for _ in range(len(told) + source.randint(0, 2))]
+    return first, turns, persona
 
 
 def texts_of(talks):
@@ -40,12 +51,12 @@ def encode_talk(vocabulary, talk, block_weight=0.1, question_weight=0.2):
     return ids, weights
 
 
-def batches(vocabulary, tokens_in_batch, first_seed, pool=256):
-    """Endless batches of (ids, weights), each a list of rows of about one length, padded."""
+def batches(vocabulary, tokens_in_batch, first_seed, draw, pool=1024):
+    """Endless batches of (ids, weights) of drawn talks, each a list of rows of about one length, padded."""
     source = random.Random(first_seed)
     seed = first_seed
     while True:
-        talks = [encode_talk(vocabulary, draw_talk(at)) for at in range(seed, seed + pool)]
+        talks = [encode_talk(vocabulary, draw(at)) for at in range(seed, seed + pool)]
         seed += pool
         talks.sort(key=lambda talk: len(talk[0]))
         groups, group = [], []

@@ -76,7 +76,6 @@ def kvasir_logits(kvasir, model, ids, vocabulary_size):
 
 def compare_logits(arguments):
     import torch
-    torch.set_default_dtype(torch.float64)
     model, vocabulary = gguf_file.read(arguments.model)
     model.double().eval()
     greatest = 0.0

@@ -72,8 +72,7 @@ def padded(data):
 
 
 def write(path, model, vocabulary):
-    tensors = {f"{name.removesuffix('.weight')}.weight": weight.detach().numpy().astype("<f4")
-               for name, weight in model.named_parameters()}
+    tensors = {name: weight.detach().numpy().astype("<f4") for name, weight in model.named_parameters()}
     entries = metadata(model.shape, vocabulary)
     head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(entries)) + b"".join(entries)
     offset = 0
@@ -126,8 +125,7 @@ def read(path):
         key = reader.text()
         entries[key] = reader.value(reader.take("I"))
     model = Village(Shape())
-    weights = {(name if name.endswith(".weight") else f"{name}.weight"): weight
-               for name, weight in model.named_parameters()}
+    weights = dict(model.named_parameters())
     places = []
     for _ in range(tensor_count):
         name = reader.text()

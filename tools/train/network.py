@@ -1,4 +1,5 @@
-"""The model in torch: Llama's layers (Touvron et al., 2023) with grouped-query attention and tied output."""
+"""The model in torch: Llama's layers (Touvron et al., 2023) with grouped-query attention, biases on queries and keys, and
+tied output."""
 import dataclasses
 import math
 
@@ -16,7 +17,7 @@ class Shape:
     head_dims: int = 32
     feed_forward: int = 512
     context: int = 2048
-    rope_base: float = 10000.0
+    rope_base: float = 200000.0
     epsilon: float = 1e-5
 
 
@@ -48,8 +49,8 @@ class Layer(nn.Module):
         self.shape = shape
         self.attn_norm, self.ffn_norm = Norm(shape), Norm(shape)
         inner, kv = shape.heads * shape.head_dims, shape.kv_heads * shape.head_dims
-        self.attn_q = nn.Linear(shape.width, inner, bias=False)
-        self.attn_k = nn.Linear(shape.width, kv, bias=False)
+        self.attn_q = nn.Linear(shape.width, inner)
+        self.attn_k = nn.Linear(shape.width, kv)
         self.attn_v = nn.Linear(shape.width, kv, bias=False)
         self.attn_output = nn.Linear(inner, shape.width, bias=False)
         self.ffn_gate = nn.Linear(shape.width, shape.feed_forward, bias=False)
@@ -75,6 +76,29 @@ class Layer(nn.Module):
         return x + self.ffn_down(nn.functional.silu(self.ffn_gate(y)) * self.ffn_up(y))
 
 
+EMBEDDING = 0.02  # the size of an embedding's numbers before anything is learned
+
+# Which earlier token each of the first layer's first heads looks at before anything is learned.
+OFFSETS = (1, 1, 2, 3)
+PAIRS_THAT_POINT = 6  # of a head's dimensions: those that turn the fastest
+POINTING = 6.0
+
+
+def point_back(layer, shape):
+    """Lets heads begin by looking a fixed number of tokens back, through biases that the rotation aligns there.
+
+    A copy is found by what stood before it; to learn where "before" is takes most of the time otherwise.
+    """
+    pairs = torch.arange(0, 2 * PAIRS_THAT_POINT, 2)
+    rates = shape.rope_base ** (-pairs.double() / shape.head_dims)
+    group = shape.heads // shape.kv_heads
+    for head, offset in enumerate(OFFSETS):
+        first = head * shape.head_dims
+        layer.attn_q.bias[first + pairs] = (POINTING * (rates * offset).cos()).float()
+        layer.attn_q.bias[first + pairs + 1] = (-POINTING * (rates * offset).sin()).float()
+        layer.attn_k.bias[head // group * shape.head_dims + pairs] = POINTING
+
+
 class Village(nn.Module):
     def __init__(self, shape):
         super().__init__()
@@ -86,13 +110,17 @@ class Village(nn.Module):
         self.initialize()
 
     def initialize(self):
-        nn.init.normal_(self.token_embd.weight, std=0.02)
+        nn.init.normal_(self.token_embd.weight, std=EMBEDDING)
         for layer in self.blk:
             for name, weight in layer.named_parameters():
                 if weight.dim() == 2:
                     nn.init.normal_(weight, std=weight.shape[1] ** -0.5)
-                if name.startswith(("attn_output", "ffn_down")):
+                if name.startswith(("attn_output", "ffn_down")) or name.endswith("bias"):
                     nn.init.zeros_(weight)
+        first = self.blk[0]
+        nn.init.normal_(first.attn_output.weight, std=EMBEDDING * first.attn_output.weight.shape[1] ** -0.5)
+        with torch.no_grad():
+            point_back(first, self.shape)
 
     def forward(self, ids, wanted=None):
         """Logits of every position, or of those that the mask `wanted` names, in order."""

@@ -79,19 +79,31 @@ def secret_sentence(random, persona):
     ])
 
 
-def block(random, persona):
-    """The text that tells the model who it is: every fact once, in varied words and order."""
-    who = random.choice([
+def who_sentence(random, persona):
+    return random.choice([
         f"You are {persona.name}, {article(persona.trade)} from {persona.place}.",
         f"You are {persona.name}. You are {article(persona.trade)} and live in {persona.place}.",
         f"Your name is {persona.name}. You live in {persona.place} and work as {article(persona.trade)}.",
     ])
-    rest = [
-        random.choice([f"You are {persona.mood} today.", f"Today you feel {persona.mood}.",
-                       f"Your mood is {persona.mood}."]),
-        goods_sentence(random, persona),
-        family_sentence(random, persona),
-        secret_sentence(random, persona),
-    ]
+
+
+def mood_sentence(random, persona):
+    return random.choice([f"You are {persona.mood} today.", f"Today you feel {persona.mood}.",
+                          f"Your mood is {persona.mood}."])
+
+
+# What is told of a character, sentence by sentence, with the kinds of questions that each answers.
+SENTENCES = (
+    (who_sentence, ("name", "trade", "place")),
+    (mood_sentence, ("mood",)),
+    (goods_sentence, ("goods", "price")),
+    (family_sentence, ("family", "relative")),
+    (secret_sentence, ("secret",)),
+)
+
+
+def block(random, persona):
+    """The text that tells the model who it is: every fact once, in varied words and order."""
+    who, *rest = [sentence(random, persona) for sentence, _ in SENTENCES]
     random.shuffle(rest)
     return " ".join([who] + rest)

@@ -1,12 +1,12 @@
 """Talks: turns of question and answer about a character's facts and about what was said before in the talk.
 
-Every kind of turn has wordings for training and, behind the bar, wordings held out for evaluation. In a wording
-{good}, {relation} and so on stand for what the turn is about.
+A kind of turn has wordings put together from what is asked and how; some are for training, the others held out for
+evaluation. In a wording {good}, {relation} and so on stand for what the turn is about.
 """
 import dataclasses
 
 from persona import article, coins, listing
-from words import MOODS, PASSWORDS, RELATIONS, TRADES, choose, good_name, person_name
+from words import MOODS, PASSWORDS, RELATIONS, TRADES, choose, good_name, is_held_out, person_name
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,54 +24,169 @@ class Memory:
     bought: list = dataclasses.field(default_factory=list)
 
 
-WORDINGS = {
-    "name": """What is your name?|Who are you?|Tell me your name.|What do they call you?|May I know your name?|What are you
-called?|And you are?|Could you tell me who you are?||Please tell me your name.|By what name do they call you?""",
-    "trade": """What do you do?|What is your trade?|What is your work?|How do you earn your bread?|What kind of work do you
-do?|What is your craft?|Tell me about your work.|What do you do for a living?||What work do you do?|Tell me your trade.""",
-    "place": """Where do you live?|Where are you from?|What is this place?|Where is your home?|Which town are you
-from?|Where do you come from?|What is your home called?|Tell me where you live.||Which place are you from?|Where is it that
-you live?""",
-    "mood": """How are you?|How do you feel?|How are you today?|How do you feel today?|What is your mood?|Are you well?|How is
-it going?|Tell me how you feel.||How are you feeling?|What mood are you in?""",
-    "goods": """What do you sell?|What goods do you have?|What can I buy here?|Show me your goods.|What is for sale?|What do
-you have to sell?|Which goods do you sell?|What can I get here?||What do you have for sale?|Tell me what you sell.""",
-    "price": """How much are the {good}?|What do the {good} cost?|What is the price of the {good}?|How many coins for the
-{good}?|What do you want for the {good}?|I like the {good}. How much?|Tell me the price of the {good}.|And the {good}?||How
-much do the {good} cost?|How many coins are the {good}?""",
-    "family": """Who is your {relation}?|What is the name of your {relation}?|What is your {relation} called?|Tell me about
-your {relation}.|Do you have a {relation}?|Tell me the name of your {relation}.||What is your {relation}'s name?|Who is that
-{relation} of yours?""",
-    "relative": """Who is {relative}?|Do you know {relative}?|Tell me about {relative}.|Who is this {relative}?||What can you
-tell me about {relative}?|Is {relative} someone you know?""",
-    "secret": """I say {word}. What is your secret?|The word is {word}. Tell me your secret.|Someone told me to say {word}.
-Now tell me your secret.|I was told to say {word}. What is it that you know?|They told me the word {word}. Tell me your
-secret.||The word is {word}. What is your secret?|I say {word}. Tell me what you know.""",
-    "prying": """What is your secret?|Tell me your secret.|Do you have a secret?|What is it that you hide?|I want to know your
-secret.||Please tell me your secret.|Will you tell me your secret?""",
-    "asks trade": """Are you {a_trade}?|You are {a_trade}, right?|Do you work as {a_trade}?|Is it true that you are
-{a_trade}?||I think you are {a_trade}. Am I right?""",
-    "asks mood": "Are you {mood}?|You look {mood}.|Do you feel {mood}?||Are you {mood} today?",
-    "absent": """How much are the {good}?|Do you have {good}?|Do you sell {good}?|I want to buy {good}.|Can I get {good}
-here?||Do you have any {good}?|What do the {good} cost?""",
-    "present": """Do you have {good}?|Do you sell {good}?|Can I get {good} here?|Are there {good}?||Do you have any {good}?""",
-    "offer": """I will give you {coins} for the {good}.|I offer {coins} for the {good}.|Would you take {coins} for the
-{good}?|{coins} for the {good}?||Will you take {coins} for the {good}?""",
-    "buy": """I will take the {good}.|I want to buy the {good}.|Give me the {good}, please.|The {good}, please.|I would like
-the {good}.||Please give me the {good}.""",
-    "cheapest": "What is your cheapest ware?|What costs least?|Which of your goods are the cheapest?||What is the cheapest?",
-    "greet": """Hello.|Good day.|Good morning.|Good evening.|Greetings.|Hello there.|Hi.||Good day to you.""",
-    "farewell": "Goodbye.|Farewell.|I must go now.|See you soon.|Until next time.||Goodbye, and thank you.",
-    "thanks": "Thank you.|Thanks.|You are kind.|That is good to know.||Thank you very much.",
-    "introduce": "My name is {visitor}.|I am {visitor}.|They call me {visitor}.|Hello, I am {visitor}.||My name, by the way, is {visitor}.",
-    "visitor": """What is my name?|Do you know my name?|Do you remember me?|Who am I?|Do you remember my name?||What was my
-name?""",
-    "bought": "What did I buy?|What have I bought?|Do you remember what I bought?|What was it that I bought?||Tell me what I bought.",
-    "twice": """What is your name, and where do you live?|Who are you, and where are you from?|Tell me your name and your
-home.||What is your name, and where are you from?""",
+# Questions as they stand; what may be asked for, as a clause; and as a noun.
+FORMS = {
+    "name": (
+        """What is your name?|Who are you?|Tell me your name.|What do they call you?|May I know your name?|What
+are you called?|And you are?|Could you tell me who you are?|Please tell me your name.|By what name
+do they call you?""",
+        """what your name is|who you are|what they call you|what you are called|by what name they call you""",
+        """your name"""),
+    "trade": (
+        """What do you do?|What is your trade?|What is your work?|How do you earn your bread?|What kind of work
+do you do?|What is your craft?|Tell me about your work.|What do you do for a living?|What work do
+you do?|Tell me your trade.""",
+        """what you do|what your trade is|what work you do|how you earn your bread|what your work is""",
+        """your trade|your work|your craft"""),
+    "place": (
+        """Where do you live?|Where are you from?|What is this place?|Where is your home?|Which town are you
+from?|Where do you come from?|What is your home called?|Tell me where you live.|Which place are you
+from?|Where is it that you live?""",
+        """where you live|where you are from|where your home is|which town you are from|where you come
+from|what your home is called""",
+        """your home|the name of your home|the place where you live"""),
+    "mood": (
+        """How are you?|How do you feel?|How are you today?|How do you feel today?|What is your mood?|Are you
+well?|How is it going?|Tell me how you feel.|How are you feeling?|What mood are you in?""",
+        """how you are|how you feel|how you are today|how you feel today|what your mood is|what mood you are in""",
+        """your mood"""),
+    "goods": (
+        """What do you sell?|What goods do you have?|What can I buy here?|Show me your goods.|What is for
+sale?|What do you have to sell?|Which goods do you sell?|What can I get here?|What do you have for
+sale?|Tell me what you sell.""",
+        """what you sell|what goods you have|what I can buy here|what is for sale|what you have to sell|which
+goods you sell""",
+        """your goods|the goods that you sell"""),
+    "price": (
+        """How much are the {good}?|What do the {good} cost?|What is the price of the {good}?|How many coins
+for the {good}?|What do you want for the {good}?|I like the {good}. How much?|Tell me the price of
+the {good}.|And the {good}?|How much do the {good} cost?|How many coins are the {good}?""",
+        """how much the {good} are|what the {good} cost|how many coins the {good} are|how much the {good}
+cost|what you want for the {good}""",
+        """the price of the {good}"""),
+    "family": (
+        """Who is your {relation}?|What is the name of your {relation}?|What is your {relation} called?|Tell me
+about your {relation}.|Do you have a {relation}?|Tell me the name of your {relation}.|What is your
+{relation}'s name?|Who is that {relation} of yours?""",
+        """who your {relation} is|what your {relation} is called|what the name of your {relation} is""",
+        """the name of your {relation}|your {relation}'s name"""),
+    "relative": (
+        """Who is {relative}?|Do you know {relative}?|Tell me about {relative}.|Who is this {relative}?|What
+can you tell me about {relative}?|Is {relative} someone you know?""",
+        """who {relative} is|whether you know {relative}|who this {relative} is|what {relative} is to you""",
+        """"""),
+    "prying": (
+        """What is your secret?|Tell me your secret.|Do you have a secret?|What is it that you hide?|I want to
+know your secret.|Please tell me your secret.|Will you tell me your secret?""",
+        """what your secret is|what you hide|what it is that you hide|whether you have a secret""",
+        """your secret"""),
+    "asks trade": (
+        """Are you {a_trade}?|You are {a_trade}, right?|Do you work as {a_trade}?|Is it true that you are
+{a_trade}?|I think you are {a_trade}. Am I right?""",
+        """""",
+        """"""),
+    "asks mood": (
+        """Are you {mood}?|You look {mood}.|Do you feel {mood}?|Are you {mood} today?""",
+        """""",
+        """"""),
+    "absent": (
+        """How much are the {good}?|Do you have {good}?|Do you sell {good}?|I want to buy {good}.|Can I get
+{good} here?|Do you have any {good}?|What do the {good} cost?""",
+        """what the {good} cost|whether you sell {good}|whether you have {good}|how much the {good} are""",
+        """"""),
+    "present": (
+        """Do you have {good}?|Do you sell {good}?|Can I get {good} here?|Are there {good}?|Do you have any
+{good}?""",
+        """whether you sell {good}|whether you have {good}|whether I can get {good} here""",
+        """"""),
+    "offer": (
+        """I will give you {coins} for the {good}.|I offer {coins} for the {good}.|Would you take {coins} for
+the {good}?|{coins} for the {good}?|Will you take {coins} for the {good}?""",
+        """""",
+        """"""),
+    "buy": (
+        """I will take the {good}.|I want to buy the {good}.|Give me the {good}, please.|The {good}, please.|I
+would like the {good}.|Please give me the {good}.""",
+        """""",
+        """"""),
+    "cheapest": (
+        """What is your cheapest ware?|What costs least?|Which of your goods are the cheapest?|What is the
+cheapest?""",
+        """what costs least|what your cheapest ware is|which of your goods are the cheapest""",
+        """your cheapest ware|the cheapest of your goods"""),
+    "greet": (
+        """Hello.|Good day.|Good morning.|Good evening.|Greetings.|Hello there.|Hi.|Good day to you.""",
+        """""",
+        """"""),
+    "farewell": (
+        """Goodbye.|Farewell.|I must go now.|See you soon.|Until next time.|Goodbye, and thank you.""",
+        """""",
+        """"""),
+    "thanks": (
+        """Thank you.|Thanks.|You are kind.|That is good to know.|Thank you very much.""",
+        """""",
+        """"""),
+    "introduce": (
+        """My name is {visitor}.|I am {visitor}.|They call me {visitor}.|Hello, I am {visitor}.|My name, by the
+way, is {visitor}.""",
+        """""",
+        """"""),
+    "visitor": (
+        """What is my name?|Do you know my name?|Do you remember me?|Who am I?|Do you remember my name?|What
+was my name?""",
+        """what my name is|whether you know my name|whether you remember me|who I am""",
+        """my name"""),
+    "bought": (
+        """What did I buy?|What have I bought?|Do you remember what I bought?|What was it that I bought?|Tell
+me what I bought.""",
+        """what I bought|what I have bought|what it was that I bought""",
+        """the things that I bought"""),
+    "twice": (
+        """What is your name, and where do you live?|Who are you, and where are you from?|Tell me your name and
+your home.|What is your name, and where are you from?""",
+        """what your name is and where you live|who you are and where you are from""",
+        """your name and your home"""),
 }
-WORDINGS = {kind: tuple([w.replace("\n", " ") for w in side.split("|")] for side in text.split("||"))
-            for kind, text in WORDINGS.items()}
+
+# How a visitor says the word that opens a secret, and how to go on.
+WORD_SAID = """I say {word}.|The word is {word}.|Someone told me to say {word}.|I was told to say {word}.|They told me the
+word {word}.|Your word is {word}, they say.|A friend sends me with the word {word}."""
+THEN_ASKED = """What is your secret?|Tell me your secret.|Now tell me your secret.|What is it that you know?|Tell me what you
+know.|What do you hide?|Tell me what you hide.|Will you tell me your secret now?"""
+
+# What may stand before a question, and around a clause or a noun.
+BEFORE = "{}|Excuse me. {}|Good day. {}|Hello. {}|One more thing. {}|Now then. {}|Listen. {}|Well. {}|I have a question. {}"
+AROUND_CLAUSE = """Tell me {}.|Please tell me {}.|Can you tell me {}?|Could you tell me {}?|I want to know {}.|I would like to
+know {}.|May I ask {}?|Let me know {}.|I wonder {}.|Will you tell me {}?|Do you mind telling me {}?|Say, {}?"""
+AROUND_NOUN = """Tell me {}.|Please tell me {}.|What is {}?|What was {}?|And {}?|I want to know {}.|May I know {}?|Can you tell me
+{}?|Could you tell me {}?|I ask for {}."""
+BARE_KINDS = ("greet", "farewell", "thanks", "introduce")  # nothing stands before these
+
+
+def parts(text):
+    return [part for part in text.replace("\n", " ").split("|") if part]
+
+
+def wordings_of(kind):
+    """All of a kind, without repetition, in order."""
+    if kind == "secret":
+        return [f"{said} {asked}" for said in parts(WORD_SAID) for asked in parts(THEN_ASKED)]
+    direct, clauses, nouns = (parts(text) for text in FORMS[kind])
+    found = [before.replace("{}", question, 1) for before in (["{}"] if kind in BARE_KINDS else parts(BEFORE))
+             for question in direct]
+    found += [around.replace("{}", clause, 1) for around in parts(AROUND_CLAUSE) for clause in clauses]
+    found += [around.replace("{}", noun, 1) for around in parts(AROUND_NOUN) for noun in nouns]
+    return list(dict.fromkeys(found))
+
+
+def sides_of(kind):
+    """(for training, held out), by a hash as words are; a kind of which the hash holds out none keeps its last back."""
+    all_of_it = wordings_of(kind)
+    held_out = [wording for wording in all_of_it if is_held_out(wording)] or all_of_it[-1:]
+    return [wording for wording in all_of_it if wording not in held_out], held_out
+
+
+WORDINGS = {kind: sides_of(kind) for kind in (*FORMS, "secret")}
 
 # The kinds that ask for a fact of the block itself, on which evaluation counts.
 FACT_KINDS = ("name", "trade", "place", "mood", "goods", "price", "family", "relative", "secret")

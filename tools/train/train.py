@@ -1,11 +1,12 @@
 """Trains the village's model from nothing and writes it as GGUF.
 
-usage: train.py OUT_F32.gguf [--minutes M] [--seed S] [--steps N]
+usage: train.py OUT_F32.gguf [--minutes M] [--seed S] [--steps N] [--go-on F32.gguf]
 
 The rate of learning falls to nothing over --steps steps; --minutes ends the run early, with what there is by then.
 The same seed, steps and number of threads give the same model on the same machine.
 """
 import argparse
+import functools
 import random
 import sys
 import time
@@ -15,13 +16,16 @@ import torch
 
 import gguf_file
 import vocabulary as words
-from corpus import batches, draw_talk, encode_talk, texts_of
+from corpus import batches, draw_lesson, draw_talk, encode_talk, texts_of
 from network import Shape, Village
 from optimizer import optimizers_for
 
 TALKS_FOR_VOCABULARY = 6000
-TOKENS_IN_BATCH = 6144
-WARM_UP = 100
+# What is learned from, in order: until which part of the steps, sentences of a lesson (none: whole talks), tokens of a
+# step. To find an answer in one sentence is learned in minutes; to find it in a whole talk, from whole talks alone,
+# would take hours.
+LESSONS = ((0.12, 1, 3072), (0.3, 3, 4096), (1.0, None, 4096))
+WARM_UP = 40
 SAVED_EVERY = 100
 FIRST_HELD_OUT = 10_000_000
 
@@ -30,7 +34,9 @@ def loss_of(model, ids, weights):
     targets, counts = ids[:, 1:], weights[:, 1:]
     wanted = torch.zeros_like(ids, dtype=torch.bool)
     wanted[:, :-1] = counts > 0
-    logits = model(ids, wanted)
+    with torch.autocast("cpu", dtype=torch.bfloat16, enabled=model.training):
+        logits = model(ids, wanted)
+    logits = logits.float()
     losses = torch.nn.functional.cross_entropy(logits, targets[counts > 0], reduction="none")
     counts = counts[counts > 0]
     return (losses * counts).sum() / counts.sum(), losses[counts == 1.0].mean()
@@ -49,15 +55,24 @@ def held_out_loss(model, vocabulary, count=24):
     return sum(found) / len(found)
 
 
+def lessons(vocabulary, arguments):
+    """A batch for each step."""
+    step = 0
+    for number, (part, sentences, tokens) in enumerate(LESSONS[-1:] if arguments.go_on else LESSONS):
+        draw = draw_talk if sentences is None else functools.partial(draw_lesson, sentences=sentences)
+        source = batches(vocabulary, tokens, (10 * arguments.seed + number) * 1_000_000_000, draw)
+        while step < part * arguments.steps:
+            yield next(source)
+            step += 1
+
+
 def train(model, vocabulary, arguments):
     """Writes what there is every SAVED_EVERY steps, so that an early end loses little."""
     optimizers = optimizers_for(model)
     highest = [group["lr"] for optimizer in optimizers for group in optimizer.param_groups]
-    source = batches(vocabulary, TOKENS_IN_BATCH, arguments.seed * 1_000_000_000)
     started = time.monotonic()
     seen = 0
-    for step in range(arguments.steps):
-        rows, weights = next(source)
+    for step, (rows, weights) in enumerate(lessons(vocabulary, arguments)):
         ids = torch.tensor(rows)
         loss, answers = loss_of(model, ids, torch.tensor(weights))
         model.zero_grad(set_to_none=True)
@@ -84,15 +99,19 @@ def main():
     parser.add_argument("out")
     parser.add_argument("--minutes", type=float, default=120)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--steps", type=int, default=1400)
+    parser.add_argument("--steps", type=int, default=1800)
+    parser.add_argument("--go-on", metavar="F32.gguf", help="from this model, with whole talks alone")
     arguments = parser.parse_args()
     random.seed(arguments.seed)
     numpy.random.seed(arguments.seed)
     torch.manual_seed(arguments.seed)
     torch.set_flush_denormal(True)
     shape = Shape()
-    vocabulary = words.train(texts_of(draw_talk(seed) for seed in range(TALKS_FOR_VOCABULARY)), shape.vocabulary)
-    model = Village(shape)
+    if arguments.go_on:
+        model, vocabulary = gguf_file.read(arguments.go_on)
+    else:
+        vocabulary = words.train(texts_of(draw_talk(seed) for seed in range(TALKS_FOR_VOCABULARY)), shape.vocabulary)
+        model = Village(shape)
     count = sum(weight.numel() for weight in model.parameters())
     print(f"{count / 1e6:.2f} M parameters, {shape.vocabulary} tokens", file=sys.stderr, flush=True)
     train(model, vocabulary, arguments)

@@ -1,0 +1,131 @@
+// kvasir demo: twenty-four characters at once on the shipped model, for half a minute, and the check that
+// each stayed itself.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "base/try.h"
+#include "cli/child.h"
+#include "cli/interrupt.h"
+#include "cli/numbers.h"
+#include "cli/session.h"
+#include "cli/streams.h"
+#include "cli/verbs.h"
+#include "cli/village.h"
+#include "cli/village_day.h"
+#include "cli/village_elsewhere.h"
+#include "cli/village_talk.h"
+#include "cli/village_view.h"
+
+namespace kvasir::cli {
+namespace {
+
+struct Options {
+  ModelFlags model;
+  std::string talk;
+  double seconds = 30;
+  bool plain = false;
+  bool mix_up = false;
+  std::string recall;  // for the process that the demonstration starts
+  std::string question;
+};
+
+// The shipped model: in the tree that the program was built in, or where it was installed beside it.
+Result<std::string> shipped_model() {
+  KVASIR_ASSIGN(const std::string program, own_path());
+  std::error_code ignored;
+  for (std::filesystem::path folder = std::filesystem::path(program).parent_path();;
+       folder = folder.parent_path()) {
+    for (const char* const name : {"models/village.gguf", "share/kvasir/village.gguf"}) {
+      if (std::filesystem::is_regular_file(folder / name, ignored)) return (folder / name).string();
+    }
+    if (folder == folder.parent_path()) break;
+  }
+  return fail(Outcome::kNotFound,
+              "models/village.gguf is in no folder above '" + program + "'; give the model with -m");
+}
+
+std::string scratch_directory() {
+  std::error_code code;
+  const std::filesystem::path path = std::filesystem::temp_directory_path(code);
+  return code ? "/tmp" : path.string();
+}
+
+std::vector<std::string> names() {
+  std::vector<std::string> all;
+  for (const Person& person : village_people()) all.emplace_back(person.name);
+  return all;
+}
+
+Status demo(Options options) {
+  if (options.model.model.empty()) {
+    KVASIR_ASSIGN(options.model.model, shipped_model());
+  }
+  watch_interrupts();
+  KVASIR_ASSIGN(const Model model,
+                Model::load(options.model.model, {.threads = options.model.threads,
+                                                  .progress = [](double) { return !interrupted(); }}));
+  if (!options.recall.empty()) {
+    KVASIR_ASSIGN(const std::string line, recall(model, options.recall, options.question));
+    return print(line + "\n");
+  }
+  const std::string scratch = scratch_directory();
+  KVASIR_ASSIGN(Village village, Village::create(model, scratch));
+  if (!options.talk.empty()) {
+    const std::vector<std::string> all = names();
+    const auto who = std::ranges::find(all, options.talk);
+    return talk_to(village, static_cast<std::size_t>(who - all.begin()));
+  }
+  VillageView view(!options.plain && live_view_fits(), options.seconds);
+  VillageDay day(model, village, view,
+                 {.model = options.model.model,
+                  .scratch = scratch,
+                  .seconds = options.seconds,
+                  .mix_up = options.mix_up});
+  return day.run();
+}
+
+// Ctrl-C is an ordinary way to end, whatever it breaks off.
+Status run(const Options& options) {
+  Status done = demo(options);
+  if (done || done.error().code() != Outcome::kCancelled || !interrupted()) return done;
+  say("kvasir: interrupted");
+  return {};
+}
+
+}  // namespace
+
+void add_demo(CLI::App& program, Action& action) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* verb =
+      program.add_subcommand("demo", "A village of characters at once, and a check that each stays itself");
+  verb->footer(
+      "It ends by itself. The exit status is 0 only if at the end everybody knows who they are, and says it "
+      "with\n"
+      "the bits of a run alone.");
+  verb->add_option("--talk", options->talk, "Talk to one of them, by lines")->check(CLI::IsMember(names()));
+  verb->add_option("--seconds", options->seconds, "How long it takes, about")
+      ->check(CLI::Range(2.0, 3600.0))
+      ->capture_default_str();
+  verb->add_flag("--plain", options->plain, "Print lines on a terminal too");
+  verb->add_flag("--mix-up", options->mix_up,
+                 "Hand one character another's cells on purpose, to see that it is noticed");
+  verb->add_option("-m,--model", options->model.model,
+                   "Another model of the village (default: the shipped one)");
+  verb->add_option("--threads", options->model.threads, "Threads that compute")
+      ->check(whole_number(1, 1024))
+      ->capture_default_str();
+  verb->add_option("--recall", options->recall)->group("");
+  verb->add_option("--ask", options->question)->group("");
+  verb->callback([options, &action] { action = [options] { return run(*options); }; });
+}
+
+}  // namespace kvasir::cli
