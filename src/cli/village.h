@@ -34,6 +34,10 @@ inline constexpr std::chrono::milliseconds kFrameBudget{8};       // of a frame,
 // What begins a conversation: who the character is.
 [[nodiscard]] std::string opening(const Person& person);
 
+// Two names that a visitor may have.
+inline constexpr std::string_view kTrueName = "Marta";
+inline constexpr std::string_view kFalseName = "Brenna";
+
 // Whether an answer contains all that a right one does.
 [[nodiscard]] bool is_right(const Line& line, std::string_view answer);
 

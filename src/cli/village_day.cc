@@ -181,18 +181,12 @@ Status VillageDay::act_cancelled_step() {
     // What is promised may count on cells that a save keeps: then a frame later.
     if (!digest && digest.error().code() == Outcome::kNoSpace) return false;
     KVASIR_ASSIGN(before, digest);
-    const CacheInfo cache_before = village_.executor().cache();
     const auto asked = static_cast<std::size_t>(
         std::ranges::count_if(village_.all(), [](const Villager& one) { return one.answer.has_value(); }));
     KVASIR_ASSIGN(const StepReport report, village_.cancelled_step());
     if (report.outcome != Outcome::kCancelled) return false;
     KVASIR_ASSIGN(after, state_digest());
     in_step = asked;
-    const CacheInfo cache_after = village_.executor().cache();
-    if (cache_before.held != cache_after.held || cache_before.promised != cache_after.promised ||
-        cache_before.queued != cache_after.queued) {
-      wrong("a cancelled step has left something in the cache");
-    }
     return true;
   };
   KVASIR_ASSIGN(const bool done, frames(cancelled, 0.3 * options_.seconds));
@@ -221,17 +215,18 @@ Status VillageDay::act_fork() {
   KVASIR_TRY(view_.act(fmt::format("A visitor tells {} her name. What if she had lied?", name)));
   KVASIR_ASSIGN(Conversation truth, villager.conversation.fork());
   KVASIR_ASSIGN(Conversation lie, villager.conversation.fork());
-  const ConversationInfo info = lie.info();
-  KVASIR_TRY(view_.line(
-      fmt::format("Two forks, one for each: all {} tokens are shared, none is copied.", info.length)));
-  std::vector<Conversation*> both = {&truth, &lie};
-  KVASIR_ASSIGN(const auto greeted, ask_beside(both, {"My name is Lena.", "My name is Rosa."}));
-  KVASIR_ASSIGN(const auto known, ask_beside(both, {"What is my name?", "What is my name?"}));
-  KVASIR_TRY(view_.line(fmt::format("  My name is Lena. {}  What is my name? {}", greeted[0], known[0])));
-  KVASIR_TRY(view_.line(fmt::format("  My name is Rosa. {}  What is my name? {}", greeted[1], known[1])));
-  const bool kept = is_right({"", "", "Lena"}, known[0]) && is_right({"", "", "Rosa"}, known[1]);
-  if (!kept) wrong(fmt::format("the forks of {} answered '{}' and '{}'", name, known[0], known[1]));
-  show(kept, fmt::format("forked     {} told the truth: '{}' - and a lie: '{}'", name, known[0], known[1]));
+  KVASIR_TRY(
+      view_.line(fmt::format("Two forks: all {} tokens are shared, none is copied.", lie.info().length)));
+  const std::vector<Conversation*> both = {&truth, &lie};
+  const std::string name_true = "My name is " + std::string(kTrueName) + ".";
+  const std::string name_false = "My name is " + std::string(kFalseName) + ".";
+  KVASIR_ASSIGN(const auto met, ask_beside(both, {name_true, name_false}));
+  KVASIR_ASSIGN(const auto said, ask_beside(both, {"What is my name?", "What is my name?"}));
+  KVASIR_TRY(view_.line(fmt::format("  {} {}  What is my name? {}", name_true, met[0], said[0])));
+  KVASIR_TRY(view_.line(fmt::format("  {} {}  What is my name? {}", name_false, met[1], said[1])));
+  const bool kept = is_right({"", "", kTrueName}, said[0]) && is_right({"", "", kFalseName}, said[1]);
+  if (!kept) wrong(fmt::format("the forks of {} answered '{}' and '{}'", name, said[0], said[1]));
+  show(kept, fmt::format("forked     {} was told the truth: '{}' - and a lie: '{}'", name, said[0], said[1]));
   truth.close();
   lie.close();
   KVASIR_TRY(view_.line(fmt::format("  {} goes on, and has heard of neither.", name)));

@@ -20,12 +20,13 @@ struct Person {
   std::uint32_t seed = 0;  // that tools/train/people.py drew them with
   std::string_view name;
   std::string_view trade;
+  std::string_view word;   // on which the secret is told
   std::string_view block;  // tells the model who it is
   std::array<Line, 12> talk;
   std::array<Line, 2> roll_call;
 };
 
-// Twenty-four of them. Only the first knows no visitor by name.
+// Twenty-four of them.
 [[nodiscard]] std::span<const Person> village_people();
 
 }  // namespace kvasir::cli

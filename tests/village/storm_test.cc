@@ -183,6 +183,15 @@ class Storm {
       must(one.here.prompt("anything", {.add_begin = AddBegin::kNo}));
       must(one.here.wait());
     }
+    const auto loaded = one.here.load(bytes);
+    if (loaded) return;
+    // Nobody is put away for a load.
+    EXPECT_EQ(loaded.error().code(), Outcome::kNoSpace) << loaded.error().message();
+    for (Twins& other : twins_) {
+      if (&other == &one) continue;
+      settle(other);
+      must(other.here.spill());
+    }
     must(one.here.load(bytes));
   }
 
@@ -223,7 +232,7 @@ class Storm {
 
 TEST(VillageStorm, EachOfTwentyFourKnowsItsOwnFactsAndIsAsAloneWhateverIsDone) {
   Storm storm(7);
-  for (int act = 0; act < kActs && !testing::Test::HasFailure(); ++act) storm.act();
+  for (int act = 0; act < kActs; ++act) storm.act();
   storm.end();
   EXPECT_GT(storm.answers(), 100);
 }

@@ -33,11 +33,12 @@ void expect_roll_call(std::vector<Conversation>& talks, std::size_t turn) {
           << " turns: " << people[who].roll_call[round].question << " -> " << said[who];
     }
   }
-  for (const char* const name : {"Lena", "Rosa"}) {
+  for (const std::string_view name : {cli::kTrueName, cli::kFalseName}) {
     Conversation fork = must(talks.front().fork());
-    static_cast<void>(test::ask(fork, std::string("My name is ") + name + "."));
-    EXPECT_TRUE(test::ask(fork, "What is my name?").find(name) != std::string::npos)
-        << people.front().seed << ' ' << name << " after " << turn << " turns";
+    static_cast<void>(test::ask(fork, "My name is " + std::string(name) + "."));
+    const std::string said = test::ask(fork, "What is my name?");
+    EXPECT_TRUE(cli::is_right({"", "", name}, said))
+        << people.front().seed << " met " << name << " after " << turn << " turns -> " << said;
   }
 }
 
@@ -70,6 +71,7 @@ TEST(Villagers, AreTwentyFourWithNamesAndSecretsOfTheirOwn) {
     names.insert(person.name);
     secrets.insert(person.roll_call[1].facts);
     EXPECT_NE(person.block.find(person.name), std::string_view::npos);
+    EXPECT_NE(person.block.find(person.word), std::string_view::npos);
     EXPECT_NE(person.block.find(person.roll_call[1].facts), std::string_view::npos);
   }
   EXPECT_EQ(names.size(), 24U);

@@ -6,6 +6,7 @@ from persona import SENTENCES, block, make_persona
 from talk import fact_turn, make_turns
 
 TURNS_MIN, TURNS_MAX = 3, 14
+FACT_WEIGHT = 4.0
 
 
 def draw_talk(seed, held_out=False):
@@ -15,11 +16,16 @@ def draw_talk(seed, held_out=False):
     return block(source, persona), make_turns(source, persona, held_out, source.randint(TURNS_MIN, TURNS_MAX)), persona
 
 
-def draw_lesson(seed, sentences):
-    """A short talk: at most so many sentences about a character, and as many questions that they answer, or more."""
+def draw_lesson(seed, sentences, about=None):
+    """A short talk: at most so many sentences about a character, and as many questions that they answer, or more.
+
+    `about`: the kinds of its questions; all where there are none.
+    """
     source = random.Random(f"lesson {seed}")
     persona = make_persona(source, False)
-    told = source.sample(SENTENCES, source.randint(1, sentences))
+    useful = [(sentence, [kind for kind in kinds if about is None or kind in about]) for sentence, kinds in SENTENCES]
+    useful = [(sentence, kinds) for sentence, kinds in useful if kinds]
+    told = source.sample(useful, source.randint(1, min(sentences, len(useful))))
     first = " ".join(sentence(source, persona) for sentence, _ in told)
     kinds = [kind for _, kinds in told for kind in kinds]
     turns = [fact_turn(source, persona, False, source.choice(kinds)) for _ in range(len(told) + source.randint(0, 2))]
@@ -32,6 +38,16 @@ def texts_of(talks):
         for turn in turns:
             yield turn.question
             yield turn.answer
+
+
+def weights_of(turn):
+    """Pairs of a piece of the answer and how much it counts: facts and numbers, which must be looked up, the most."""
+    spans = [(at, at + len(fact)) for fact in turn.facts for at in [turn.answer.find(fact)] if at >= 0]
+    found = []
+    for match in words.PIECES.finditer(turn.answer):
+        is_fact = any(match.start() < end and first < match.end() for first, end in spans)
+        found.append((match.group(), FACT_WEIGHT if is_fact or any(c.isdigit() for c in match.group()) else 1.0))
+    return found
 
 
 def encode_talk(vocabulary, talk, block_weight=0.1, question_weight=0.2):
@@ -47,7 +63,14 @@ def encode_talk(vocabulary, talk, block_weight=0.1, question_weight=0.2):
     add(words.PERSONA, first, block_weight)
     for turn in turns:
         add(words.VISITOR, turn.question, question_weight)
-        add(words.REPLY, turn.answer, 1.0)
+        ids.append(words.REPLY)
+        weights.append(0.0)
+        for piece, weight in weights_of(turn):
+            encoded = vocabulary.encode_piece(piece)
+            ids.extend(encoded)
+            weights.extend([weight] * len(encoded))
+        ids.append(words.END)
+        weights.append(1.0)
     return ids, weights
 
 
