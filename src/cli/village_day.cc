@@ -226,7 +226,7 @@ Status VillageDay::act_fork() {
   KVASIR_TRY(view_.line(fmt::format("  {} {}  What is my name? {}", name_false, met[1], said[1])));
   const bool kept = is_right({"", "", kTrueName}, said[0]) && is_right({"", "", kFalseName}, said[1]);
   if (!kept) wrong(fmt::format("the forks of {} answered '{}' and '{}'", name, said[0], said[1]));
-  show(kept, fmt::format("forked     {} was told the truth: '{}' - and a lie: '{}'", name, said[0], said[1]));
+  show(kept, fmt::format("forked     {} heard two names: '{}' - '{}'", name, said[0], said[1]));
   truth.close();
   lie.close();
   KVASIR_TRY(view_.line(fmt::format("  {} goes on, and has heard of neither.", name)));

@@ -17,13 +17,11 @@ std::unexpected<Error> broken(const std::string& what) {
 Status Engine::check() const {
   for (const Conversation& conversation : conversations_) {
     if (!conversation.open()) continue;
-    const std::uint64_t cells = store_->length(conversation.table) + store_->behind(conversation.table);
+    const std::uint64_t cells = store_->length(conversation.table);
     if (cells != conversation.tokens.size() + conversation.borrowed) {
       return broken("E1: " + std::to_string(cells) + " cells of " +
                     std::to_string(conversation.tokens.size()) + " tokens");
     }
-    if (conversation.in_step && !conversation.admitted)
-      return broken("E4: a conversation in the open step is not admitted");
     if (conversation.borrowed > conversation.queue.size())
       return broken("E6: more tokens are borrowed than queued");
     if (conversation.borrowed > 0 && !step_open())

@@ -184,8 +184,8 @@ TEST(LogitsVerb, AnInterruptRemovesTheOutputAndIsStatusOne) {
   }();
   test::RunningProgram program(kProgram, {"logits", "-m", kModel, "--tokens", ids, "--out",
                                           folder + "/out.f32", "--ctx", "30000", "--pass", "4"});
-  // The file beside the target shows that computing has begun.
-  ASSERT_TRUE(program.wait_until([&] { return !std::filesystem::is_empty(folder); }));
+  // The file that will be the target shows that computing has begun.
+  ASSERT_TRUE(program.wait_until([&] { return program.has_open_in(folder); }));
   program.send(SIGINT);
   const ProgramRun run = program.wait();
   EXPECT_EQ(run.signal, 0);

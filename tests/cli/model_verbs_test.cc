@@ -158,7 +158,7 @@ int status_after_signal(std::vector<std::string> words, const std::string& direc
   posix_spawn_file_actions_destroy(&quiet);
   if (started != 0) return -1;
   int status = 0;
-  while (is_empty(directory) && ::waitpid(child, &status, WNOHANG) == 0) {
+  while (!test::has_open_in(child, directory) && ::waitpid(child, &status, WNOHANG) == 0) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   ::kill(child, signal);

@@ -117,6 +117,7 @@ TEST(CellSections, CellsWithoutLayersAreRefused) {
 
 TEST(PoolShape, CountsFramesOfPagesAndOfStates) {
   model::Network network;
+  network.layers.resize(1);
   network.groups.push_back({.layers = {{1, 2, 2}, {1, 3, 3}}});
   network.groups.push_back({.kind = pages::GroupKind::kRecurrent, .states = {{2, 5}, {1, 6}}});
   const PoolWishes wishes{.tokens = 100, .context = 50, .states = 7, .page_cells = 32, .pass_tokens = 64};

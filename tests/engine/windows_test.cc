@@ -70,7 +70,9 @@ TEST_P(Windows, RewindsEqualColdRunsAndNearOnesAreFree) {
     const EngineHost engine = host();
     const ConversationId id = open_with(engine, all);
     const std::uint64_t cost = *engine->rewind_cost(id, 700 - back);
-    EXPECT_LE(cost, back <= 64 ? 0U : 64U) << back;
+    // Checkpoints are thinned from the oldest on, so that one far back may be the beginning.
+    const std::uint64_t most = back <= 65 ? 64 : 700 - back;
+    EXPECT_LE(cost, back <= 64 ? 0 : most) << back;
     ASSERT_TRUE(engine->rewind(id, 700 - back));
     const Tokens other = tokens(30, 2);
     EXPECT_TRUE(same_bits(say(engine, id, other), cold(joined(beginning(all, 700 - back), other)))) << back;

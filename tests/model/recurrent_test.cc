@@ -255,7 +255,9 @@ TEST_P(RecurrentModel, RefusesAPassWithoutTheStatesThatItMustLeave) {
   EXPECT_TRUE(refused([&](PassSequence& sequence) { sequence.states[group].writes.clear(); }));
   EXPECT_TRUE(refused([&](PassSequence& sequence) { ++sequence.states[group].writes.back().ordinal; }));
   EXPECT_TRUE(refused([&](PassSequence& sequence) {
-    sequence.states[group].writes.push_back(sequence.states[group].writes.back());
+    pages::StateWrite earlier = sequence.states[group].writes.back();
+    --earlier.ordinal;
+    sequence.states[group].writes.push_back(earlier);
   }));
 }
 

@@ -10,8 +10,10 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <system_error>
 #include <thread>
 
 #include "support/paths.h"
@@ -116,6 +118,16 @@ bool RunningProgram::ended(int options) {
   if (found == 0) return false;
   child_ = 0;
   return true;
+}
+
+bool has_open_in(pid_t process, const std::string& folder) {
+  std::error_code gone;
+  for (const auto& entry :
+       std::filesystem::directory_iterator("/proc/" + std::to_string(process) + "/fd", gone)) {
+    const std::string target = std::filesystem::read_symlink(entry.path(), gone);
+    if (target.starts_with(folder + "/")) return true;
+  }
+  return false;
 }
 
 bool RunningProgram::wait_until(const std::function<bool()>& seen) {

@@ -23,6 +23,9 @@ struct ProgramRun {
 [[nodiscard]] ProgramRun run_program(const std::string& program, const std::vector<std::string>& arguments,
                                      std::string_view input = {}, const std::string& out_path = {});
 
+// Whether a process has a file of this folder open, be it one without a name.
+[[nodiscard]] bool has_open_in(pid_t process, const std::string& folder);
+
 // A program that still runs, with files of its own as its standard output and error. Killed when it goes out
 // of scope before wait().
 class RunningProgram {
@@ -34,6 +37,10 @@ class RunningProgram {
 
   // Looks again and again until `seen` comes true or the program has ended; says whether it came true first.
   [[nodiscard]] bool wait_until(const std::function<bool()>& seen);
+
+  [[nodiscard]] bool has_open_in(const std::string& folder) const {
+    return test::has_open_in(child_, folder);
+  }
 
   // What it has written to standard output so far.
   [[nodiscard]] std::string out_so_far() const;
