@@ -22,8 +22,6 @@ Status Engine::check() const {
       return broken("E1: " + std::to_string(cells) + " cells of " +
                     std::to_string(conversation.tokens.size()) + " tokens");
     }
-    if (conversation.borrowed > conversation.queue.size())
-      return broken("E6: more tokens are borrowed than queued");
     if (conversation.borrowed > 0 && !step_open())
       return broken("E6: a conversation holds a borrowed beginning without a step");
   }
