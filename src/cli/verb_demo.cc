@@ -84,7 +84,7 @@ Status demo(Options options) {
     const auto who = std::ranges::find(all, options.talk);
     return talk_to(village, static_cast<std::size_t>(who - all.begin()));
   }
-  VillageView view(!options.plain && live_view_fits(), options.seconds);
+  VillageView view(!options.plain && live_view_fits());
   VillageDay day(model, village, view,
                  {.model = options.model.model,
                   .scratch = scratch,

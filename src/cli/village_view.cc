@@ -169,8 +169,7 @@ bool live_view_fits() noexcept {
   return size.ws_col >= kColumns + 1 && size.ws_row >= kHeight + 1;
 }
 
-VillageView::VillageView(bool live, double seconds)
-    : live_(live), seconds_(seconds), start_ns_(base::system_clock().now_ns()) {}
+VillageView::VillageView(bool live) : live_(live), start_ns_(base::system_clock().now_ns()) {}
 
 VillageView::~VillageView() {
   if (drawn_) static_cast<void>(print("\n\x1b[?25h"));

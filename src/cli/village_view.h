@@ -20,7 +20,7 @@ namespace kvasir::cli {
 // Everything goes to standard output: errors as print(). One thread.
 class VillageView {
  public:
-  VillageView(bool live, double seconds);
+  explicit VillageView(bool live);
   VillageView(const VillageView&) = delete;
   VillageView& operator=(const VillageView&) = delete;
   // The cursor shows again, below the view.
@@ -47,7 +47,6 @@ class VillageView {
   bool live_;
   bool drawn_ = false;  // the cursor is at the end of the view
   bool closed_ = false;
-  double seconds_;
   std::int64_t start_ns_;
   std::int64_t drawn_ns_ = 0;
   std::int64_t said_ns_ = 0;

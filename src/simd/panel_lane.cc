@@ -174,7 +174,7 @@ struct Q2Blocks {
 };
 
 struct Q3Blocks {
-  static constexpr std::size_t kBytes = 110, kScale = 108, kOffset = 0;
+  static constexpr std::size_t kBytes = 110, kScale = 108;
   static void take(const std::uint8_t* block, SubNumbers& out) {
     const std::uint8_t* packed = block + 96;
     for (std::size_t i = 0; i < 16; ++i) {
@@ -217,7 +217,7 @@ struct Q5Blocks {
 };
 
 struct Q6Blocks {
-  static constexpr std::size_t kBytes = 210, kScale = 208, kOffset = 0;
+  static constexpr std::size_t kBytes = 210, kScale = 208;
   static void take(const std::uint8_t* block, SubNumbers& out) {
     std::copy_n(block + 192, 16, out.scales.begin());
   }
@@ -229,7 +229,7 @@ struct Q6Blocks {
 };
 
 struct NonLinear4Blocks {
-  static constexpr std::size_t kBytes = 136, kScale = 0, kOffset = 0;
+  static constexpr std::size_t kBytes = 136, kScale = 0;
   static void take(const std::uint8_t* block, SubNumbers& out) {
     const std::uint16_t top = quant::load_u16(block + 2);
     for (std::size_t i = 0; i < 8; ++i) {
