@@ -14,6 +14,9 @@
 namespace kvasir::model {
 namespace {
 
+// Chunks of a job for each thread: enough that threads of different speed end together.
+constexpr std::size_t kChunksOfThread = 16;
+
 std::unexpected<Error> bad_pass(const std::string& what) {
   return fail(Outcome::kInvalidArgument, "a pass " + what);
 }
@@ -238,7 +241,7 @@ Status Forward::advance() {
   first_item_ = next_item_;
   const std::size_t count = std::min(items_.of_job(), items_.count() - next_item_);
   const auto threads = static_cast<std::size_t>(pool_->threads());
-  pool_->run(count, std::max<std::size_t>(1, count / (threads * 4)), run_range_);
+  pool_->run(count, std::max<std::size_t>(1, count / (threads * kChunksOfThread)), run_range_);
   next_item_ += count;
   ++jobs_;
   if (next_item_ < items_.count()) return {};

@@ -8,11 +8,11 @@
 namespace kvasir::model {
 namespace {
 
-// Multiply-adds of a job: well under a millisecond on two cores, and long beside what starting a job costs.
-constexpr std::size_t kJobWork = 30'000'000;
+// Multiply-adds of a job for each thread: well under a millisecond, and long beside what starting a job costs.
+constexpr std::size_t kJobWork = 16'000'000;
 
 // How many multiply-adds of bytes cost as much as one of floats.
-constexpr std::size_t kByteGain = 3;
+constexpr std::size_t kByteGain = 4;
 
 // Columns that one product item takes: enough to pay for decoding its weights, few enough for small jobs.
 constexpr std::size_t kColumnBlock = 128;
@@ -26,7 +26,8 @@ void StageItems::clear() noexcept {
 
 void StageItems::plan(std::size_t items, std::size_t cost_of_item) noexcept {
   items_ = items;
-  job_items_ = std::max(threads_, kJobWork / (cost_of_item + 1));
+  // The same number for every thread: a job ends with its last.
+  job_items_ = threads_ * std::max<std::size_t>(1, kJobWork / (cost_of_item + 1));
 }
 
 std::size_t StageItems::Product::items() const noexcept {
