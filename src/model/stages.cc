@@ -8,7 +8,7 @@
 namespace kvasir::model {
 namespace {
 
-// Multiply-adds of a job for each thread: well under a millisecond, and long beside what starting a job costs.
+// Multiply-adds of a job for each thread: well under a millisecond, and long beside what starting one costs.
 constexpr std::size_t kJobWork = 16'000'000;
 
 // How many multiply-adds of bytes cost as much as one of floats.
