@@ -48,7 +48,9 @@ void say_what_is_unpacked(const gguf::File& file) {
       bytes[quant::block_type_info(tensor.type).name] += tensor.elements() * sizeof(float);
   }
   for (const auto& [name, unpacked] : bytes) {
-    say(fmt::format("weights of type {} are unpacked to F32: {} MiB of memory; Q4_K is quicker and smaller",
+    say(
+        fmt::format("weights of type {} are unpacked to F32: {} MiB of memory; types such as Q4_K stay as "
+                    "small as their file",
                     name, (unpacked >> 20) + 1));
   }
 }
