@@ -250,7 +250,8 @@ std::uint64_t Conversation::length() const noexcept {
 
 ConversationState Conversation::state() const noexcept {
   const auto used = Handle::find(handle_);
-  if (!used) return ConversationState::kClosed;
+  // An executor that is closed by a callback of a step ends its conversations with that step.
+  if (!used || used->executor().closed()) return ConversationState::kClosed;
   return used->executor().look([&](const Engine& engine) {
     const engine::Conversation* const conversation = engine.peek(used->id);
     if (conversation == nullptr) return ConversationState::kClosed;

@@ -163,6 +163,10 @@ class Executor : public std::enable_shared_from_this<Executor> {
   [[nodiscard]] CacheInfo cache() const;
   [[nodiscard]] Metrics metrics() const;
   void close() noexcept;
+  [[nodiscard]] bool closed() const {
+    const Lock held = lock();
+    return closed_;
+  }
 
   // Texts (executor_texts.cc). As Engine::encode(), beside the steps of others; `progress` is asked between
   // two jobs, and false ends it. kWrongState once the executor is closed.
