@@ -44,10 +44,11 @@ Status answer(Village& village, std::size_t who) {
 Status talk_to(Village& village, std::size_t who) {
   KVASIR_TRY(wake(village));
   Villager& villager = village.all()[who];
-  show(fmt::format(
-      "You meet {}. Ask about name, work, home, family, goods and prices, or buy something. What the "
-      "character knows:\n{}\nThe end of the input, or Ctrl-C, ends the talk.\n",
-      villager.person->name, villager.person->block));
+  show(
+      fmt::format("You meet {}. Ask about name, work, home, mood and goods; about prices and family it is "
+                  "often wrong. What the "
+                  "character knows:\n{}\nThe end of the input, or Ctrl-C, ends the talk.\n",
+                  villager.person->name, villager.person->block));
   Lines lines;
   std::size_t next = who;
   while (true) {

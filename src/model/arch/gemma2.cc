@@ -7,12 +7,11 @@
 #include "base/try.h"
 #include "model/arch/arch.h"
 #include "model/arch/decoder.h"
+#include "model/arch/gemma_parts.h"
 
 namespace kvasir::model {
 namespace {
 
-// The report's largest model divides scores by the root of embedding / heads instead of a head's size, which
-// no key tells; it is the one of 46 layers.
 constexpr std::uint32_t kLayersOf27B = 46;
 
 }  // namespace
@@ -31,14 +30,9 @@ Result<Network> build_gemma2(Loader& loader, const Hyperparameters& sizes) {
   for (std::uint32_t layer = 0; layer < sizes.layers; ++layer) {
     KVASIR_ASSIGN(Part mixer,
                   decoder.attention(layer, {.rotary = rotary, .window = layer % 2 == 0 ? window : 0}));
-    CellAttention& cells = Decoder::cells_of(mixer);
-    cells.soft_cap = static_cast<float>(score_cap);
-    if (sizes.layers == kLayersOf27B)
-      cells.scale = 1 / std::sqrt(static_cast<float>(sizes.embedding) / static_cast<float>(cells.heads));
-    KVASIR_ASSIGN(mixer.output_norm, decoder.norm(layer, "post_attention_norm"));
-    KVASIR_ASSIGN(Part feed_forward, decoder.feed_forward(layer, {.activation = simd::Activation::kGelu}));
-    KVASIR_ASSIGN(feed_forward.output_norm, decoder.norm(layer, "post_ffw_norm"));
-    decoder.add_layer(std::move(mixer), std::move(feed_forward));
+    Decoder::cells_of(mixer).soft_cap = static_cast<float>(score_cap);
+    if (sizes.layers == kLayersOf27B) scale_scores_by_width(mixer, sizes);
+    KVASIR_TRY(add_gemma_layer(decoder, layer, std::move(mixer)));
   }
   return decoder.finish();
 }

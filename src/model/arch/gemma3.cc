@@ -8,11 +8,11 @@
 #include "base/try.h"
 #include "model/arch/arch.h"
 #include "model/arch/decoder.h"
+#include "model/arch/gemma_parts.h"
 
 namespace kvasir::model {
 namespace {
 
-// As in Gemma 2, the scores of the report's largest model are divided by another root.
 constexpr std::uint32_t kLayersOf27B = 62;
 
 }  // namespace
@@ -34,13 +34,8 @@ Result<Network> build_gemma3(Loader& loader, const Hyperparameters& sizes) {
     const bool sees_all = layer % period == period - 1;
     KVASIR_ASSIGN(Part mixer, decoder.attention(layer, {.rotary = sees_all ? everywhere : nearby,
                                                         .window = sees_all ? 0 : window}));
-    CellAttention& cells = Decoder::cells_of(mixer);
-    if (sizes.layers == kLayersOf27B)
-      cells.scale = 1 / std::sqrt(static_cast<float>(sizes.embedding) / static_cast<float>(cells.heads));
-    KVASIR_ASSIGN(mixer.output_norm, decoder.norm(layer, "post_attention_norm"));
-    KVASIR_ASSIGN(Part feed_forward, decoder.feed_forward(layer, {.activation = simd::Activation::kGelu}));
-    KVASIR_ASSIGN(feed_forward.output_norm, decoder.norm(layer, "post_ffw_norm"));
-    decoder.add_layer(std::move(mixer), std::move(feed_forward));
+    if (sizes.layers == kLayersOf27B) scale_scores_by_width(mixer, sizes);
+    KVASIR_TRY(add_gemma_layer(decoder, layer, std::move(mixer)));
   }
   return decoder.finish();
 }
