@@ -62,11 +62,11 @@ struct OrdinalRange {
 // A query may come in variants, one for each shift of a conversation's spans: variant v begins at
 // query + v * variant_stride.
 struct AttentionQuery {
-  const float* query = nullptr;               // key_dims floats, rotated
-  float* out = nullptr;                       // value_dims floats
-  std::size_t visible = 0;                    // sees the ordinals below this
-  std::size_t first = 0;                      // and from this one on
-  std::size_t variant_stride = 0;             // floats from a variant of the query to the next
+  const float* query = nullptr;    // key_dims floats, rotated
+  float* out = nullptr;            // value_dims floats
+  std::size_t visible = 0;         // sees the ordinals below this
+  std::size_t first = 0;           // and from this one on
+  std::size_t variant_stride = 0;  // floats from a variant of the query to the next
   // NOLINTNEXTLINE(readability-redundant-member-init): GCC warns whoever names other members alone
   std::span<const OrdinalRange> hidden = {};  // but for these of them, which ascend and do not meet
   // The score of what has no value: it takes its part of the weight (a sink). -infinity: there is none.
