@@ -4,7 +4,6 @@
 #include <array>
 #include <limits>
 #include <type_traits>
-#include <utility>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "simd/attention.cc"
@@ -51,7 +50,7 @@ struct LaneRange {
 
 // What a query takes of a tile: its cells [first, last), whose scores have become weights.
 struct Share {
-  const float* weights;
+  float* scores;
   Gathered* gathered;
   std::size_t first;
   std::size_t last;
@@ -59,38 +58,59 @@ struct Share {
   float take;  // factor of the tile's sums
 };
 
-// Scores of one group of sixteen cells, for kCount queries.
-template <class Keys, std::size_t kCount>
-HWY_INLINE void ScoreLanes(const AttentionShape& shape, const StoredCells& keys, const float* const* queries,
-                           const LaneRange& lanes, float (*out)[kTileSlots]) {
-  F16x sums[kCount];
-  for (std::size_t q = 0; q < kCount; ++q) sums[q] = Splat(0.0f);
-  Keys::template Dot<kCount>(keys, shape.key_dims, queries, sums);
+// Groups of sixteen cells that are scored together, and queries: as many sums as there are registers for, so
+// that what is loaded of a key or a query serves several of them.
+constexpr std::size_t kGroupsAtOnce = kParts == 1 ? 2 : 1;
+constexpr std::size_t kScoresAtOnce = kParts == 1 ? 8 : 4;
+
+// Where keys are read: the first group's numbers and scales, and how far apart groups lie.
+struct KeyGroups {
+  StoredCells first;
+  GroupStep step;
+};
+
+// Scores of kGroups groups for kCount queries. More than one group are whole: `lanes` then begins at lane 0.
+template <class Keys, std::size_t kGroups, std::size_t kCount>
+HWY_NOINLINE void ScoreLanes(const AttentionShape& shape, const KeyGroups& keys, const float* const* queries,
+                             const LaneRange& lanes, float (*out)[kTileSlots]) {
+  F16x sums[kGroups * kCount];
+  Unrolled<kGroups * kCount>([&](auto i) KVASIR_LAMBDA { sums[i] = Splat(0.0f); });
+  Keys::template Dot<kGroups, kCount>(keys.first, keys.step, shape.key_dims, queries, sums);
   const F16x scale = Splat(shape.scale);
-  for (std::size_t q = 0; q < kCount; ++q) {
-    alignas(64) float scores[kCellLanes];
-    F16x scaled = Mul(sums[q], scale);
-    if (shape.soft_cap != 0) scaled = SoftCapped(scaled, shape.soft_cap);
-    StoreFloats(scaled, scores);
-    for (std::size_t i = 0; i < lanes.count; ++i) out[q][lanes.at + i] = scores[lanes.lane + i];
+  Unrolled<kGroups * kCount>([&](auto i) KVASIR_LAMBDA { sums[i] = Mul(sums[i], scale); });
+  if (shape.soft_cap != 0) {
+    for (F16x& sum : sums) sum = SoftCapped(sum, shape.soft_cap);
   }
+  if (lanes.count == kGroups * kCellLanes) {
+    Unrolled<kCount>([&](auto q) KVASIR_LAMBDA {
+      Unrolled<kGroups>([&](auto g) KVASIR_LAMBDA {
+        StoreFloats(sums[g * kCount + q], out[q] + lanes.at + g * kCellLanes);
+      });
+    });
+    return;
+  }
+  Unrolled<kCount>([&](auto q) KVASIR_LAMBDA {
+    alignas(64) float scores[kCellLanes];
+    StoreFloats(sums[q], scores);
+    for (std::size_t i = 0; i < lanes.count; ++i) out[q][lanes.at + i] = scores[lanes.lane + i];
+  });
 }
 
 // The same for any number of queries, in the few numbers that there is code for.
-template <class Keys>
-HWY_INLINE void ScoreGroup(const AttentionShape& shape, const StoredCells& keys,
-                           std::span<const float* const> queries, const LaneRange& lanes, Tile& tile) {
+template <class Keys, std::size_t kGroups>
+HWY_INLINE void ScoreGroups(const AttentionShape& shape, const KeyGroups& keys,
+                            std::span<const float* const> queries, const LaneRange& lanes, Tile& tile) {
   for (std::size_t q = 0; q < queries.size();) {
     const std::size_t left = queries.size() - q;
     const float* const* some = queries.data() + q;
-    if (left >= 8) {
-      ScoreLanes<Keys, 8>(shape, keys, some, lanes, tile.scores + q);
-      q += 8;
+    if (left >= kScoresAtOnce) {
+      ScoreLanes<Keys, kGroups, kScoresAtOnce>(shape, keys, some, lanes, tile.scores + q);
+      q += kScoresAtOnce;
     } else if (left >= 4) {
-      ScoreLanes<Keys, 4>(shape, keys, some, lanes, tile.scores + q);
+      ScoreLanes<Keys, kGroups, 4>(shape, keys, some, lanes, tile.scores + q);
       q += 4;
     } else {
-      ScoreLanes<Keys, 1>(shape, keys, some, lanes, tile.scores + q);
+      ScoreLanes<Keys, kGroups, 1>(shape, keys, some, lanes, tile.scores + q);
       q += 1;
     }
   }
@@ -112,10 +132,19 @@ std::size_t ScoreRun(const AttentionShape& shape, const CellRun& run, std::span<
   while (ordinal < std::min(stretch.end, run_end)) {
     const std::size_t cell = run.cell + (ordinal - run.ordinal);
     const std::size_t lane = cell % kCellLanes;
-    const LaneRange lanes = {lane, std::min(kCellLanes - lane, run_end - ordinal), ordinal - stretch.start};
-    const StoredCells group = {run.keys + shape.keys_offset + (cell - lane) * keys.number_bytes(),
-                               run.keys + shape.key_scales_offset + (cell - lane) * keys.scale_bytes()};
-    ScoreGroup<Keys>(shape, group, std::span(variants).first(queries.size()), lanes, tile);
+    const std::size_t left = std::min(stretch.end, run_end) - ordinal;
+    const bool many = lane == 0 && left >= kGroupsAtOnce * kCellLanes;
+    const std::size_t lanes_count =
+        many ? kGroupsAtOnce * kCellLanes : std::min(kCellLanes - lane, run_end - ordinal);
+    const LaneRange lanes = {lane, lanes_count, ordinal - stretch.start};
+    const KeyGroups groups = {{run.keys + shape.keys_offset + (cell - lane) * keys.number_bytes(),
+                               run.keys + shape.key_scales_offset + (cell - lane) * keys.scale_bytes()},
+                              {kCellLanes * keys.number_bytes(), kCellLanes * keys.scale_bytes()}};
+    if (many) {
+      ScoreGroups<Keys, kGroupsAtOnce>(shape, groups, std::span(variants).first(queries.size()), lanes, tile);
+    } else {
+      ScoreGroups<Keys, 1>(shape, groups, std::span(variants).first(queries.size()), lanes, tile);
+    }
     for (std::size_t i = cell; i < cell + lanes.count; ++i) {
       tile.values[ordinal++ - stretch.start] = {
           run.values + shape.values_offset + i * values.number_bytes(),
@@ -197,18 +226,18 @@ struct Greatest {
 
 Greatest GreatestOf(const float* scores, std::size_t first, std::size_t last) {
   F16x greatest = Splat(kMinusInfinity);
-  bool defined = true;
+  auto undefined = hn::IsNaN(greatest.part[0]);
   for (std::size_t i = first / 16 * 16; i < last; i += 16) {
     const F16x some = LoadWithin(scores, i, first, last, kMinusInfinity);
     for (std::size_t p = 0; p < kParts; ++p) {
       const VF part = some.part[p];
-      defined = defined && hn::AllFalse(DF(), hn::IsNaN(part));
+      undefined = hn::Or(undefined, hn::IsNaN(part));
       greatest.part[p] = hn::IfThenElse(hn::Gt(part, greatest.part[p]), part, greatest.part[p]);
     }
   }
-  alignas(64) float lanes[16];
-  StoreFloats(greatest, lanes);
-  return {*std::max_element(lanes, lanes + 16), defined};
+  VF most = greatest.part[0];
+  for (std::size_t p = 1; p < kParts; ++p) most = hn::Max(most, greatest.part[p]);
+  return {hn::GetLane(hn::MaxOfLanes(DF(), most)), hn::AllFalse(DF(), undefined)};
 }
 
 // Replaces the scores [first, last) by e^(score - max) and returns their sum.
@@ -222,30 +251,25 @@ float Exponentials(float* scores, std::size_t first, std::size_t last, float max
   return SumLanes(sums);
 }
 
-// Calls body(0), ..., body(kCount - 1) with constants, so that an array it indexes may live in registers.
-template <std::size_t kCount, class Body>
-HWY_INLINE void Unrolled(const Body& body) {
-  [&]<std::size_t... kIndex>(std::index_sequence<kIndex...>) {
-    (body(std::integral_constant<std::size_t, kIndex>()), ...);
-  }(std::make_index_sequence<kCount>());
-}
-
-// acc[q * kChunks + c] += weight * value over the cells [first, last), in order.
+// acc[q * kChunks + c] += weight * value over the cells [first, last), in order. The weights of the kCount
+// shares stand in rows of the tile that follow one another.
 template <class Values, std::size_t kCount, std::size_t kChunks>
 HWY_INLINE void AddCells(const Tile& tile, const Share* shares, std::size_t first, std::size_t last,
                          std::size_t chunk, F16x* acc) {
   F16x sums[kCount * kChunks];
-  Unrolled<kCount * kChunks>([&](auto i) { sums[i] = acc[i]; });
+  Unrolled<kCount * kChunks>([&](auto i) KVASIR_LAMBDA { sums[i] = acc[i]; });
+  const float* const weights = shares[0].scores;
   for (std::size_t cell = first; cell < last; ++cell) {
     F16x value[kChunks];
     Values::template Load<kChunks>(tile.values[cell], chunk, value);
-    Unrolled<kCount>([&](auto q) {
-      const F16x weight = Splat(shares[q].weights[cell]);
-      Unrolled<kChunks>(
-          [&](auto c) { sums[q * kChunks + c] = MulAdd(weight, value[c], sums[q * kChunks + c]); });
+    Unrolled<kCount>([&](auto q) KVASIR_LAMBDA {
+      const F16x weight = Splat(weights[q * kTileSlots + cell]);
+      Unrolled<kChunks>([&](auto c) KVASIR_LAMBDA {
+        sums[q * kChunks + c] = MulAdd(weight, value[c], sums[q * kChunks + c]);
+      });
     });
   }
-  Unrolled<kCount * kChunks>([&](auto i) { acc[i] = sums[i]; });
+  Unrolled<kCount * kChunks>([&](auto i) KVASIR_LAMBDA { acc[i] = sums[i]; });
 }
 
 // The cells that only some of the queries see, each query by itself.
@@ -308,10 +332,17 @@ void AddValues(const AttentionShape& shape, const Tile& tile, const Share* share
   for (; chunk < chunks; ++chunk) AddChunks<Values, kCount, 1>(tile, shares, chunk);
 }
 
+// How many of the shares from the first on have rows of the tile that follow one another.
+std::size_t Following(std::span<const Share> shares) {
+  std::size_t count = 1;
+  while (count < shares.size() && shares[count].scores == shares[0].scores + count * kTileSlots) ++count;
+  return count;
+}
+
 template <class Values>
 void AddValues(const AttentionShape& shape, const Tile& tile, std::span<const Share> shares) {
   for (std::size_t q = 0; q < shares.size();) {
-    const std::size_t left = shares.size() - q;
+    const std::size_t left = Following(shares.subspan(q));
     if (left >= 8) {
       AddValues<Values, 8>(shape, tile, shares.data() + q);
       q += 8;
@@ -340,23 +371,6 @@ void AddValues(const AttentionShape& shape, const Tile& tile, std::span<const Sh
   }
 }
 
-// Turns the scores [first, last) of a query into weights and merges their sum into what it has gathered.
-// Answers false where these cells weigh nothing.
-bool TakeShare(float* scores, std::size_t first, std::size_t last, Gathered& gathered, Share& share) {
-  if (first >= last) return false;
-  const Greatest greatest = GreatestOf(scores, first, last);
-  if (greatest.score == kMinusInfinity && greatest.defined) return false;
-  const float sum = Exponentials(scores, first, last, greatest.score);
-  const float new_max = gathered.max > greatest.score ? gathered.max : greatest.score;
-  alignas(64) float factors[16] = {gathered.max - new_max, greatest.score - new_max};
-  if (gathered.weight == 0) factors[0] = kMinusInfinity;  // nothing gathered yet
-  StoreFloats(Exp(LoadFloats(factors)), factors);
-  share = {scores, &gathered, first, last, factors[0], factors[1]};
-  gathered.weight = gathered.weight * share.keep + sum * share.take;
-  gathered.max = new_max;
-  return true;
-}
-
 // The first cells from `begin` on, below `end`, that a query sees: all up to where some are hidden.
 OrdinalRange NextSeen(const AttentionQuery& query, std::size_t begin, std::size_t end) {
   for (const OrdinalRange& hidden : query.hidden) {
@@ -367,6 +381,43 @@ OrdinalRange NextSeen(const AttentionQuery& query, std::size_t begin, std::size_
   return {begin, end};
 }
 
+// What is taken of a tile at once: what each query sees of it without a gap.
+struct Shares {
+  Share shares[kQueriesAtOnce];
+  float maxima[kQueriesAtOnce];        // of the scores
+  alignas(64) float factors[16] = {};  // the exponents of `keep`, then those of `take`
+  std::size_t count = 0;
+};
+static_assert(2 * kQueriesAtOnce <= 16);
+
+// Adds the scores [first, last) of a query, unless they weigh nothing.
+void AddShare(float* scores, std::size_t first, std::size_t last, Gathered& gathered, Shares& to) {
+  if (first >= last) return;
+  const Greatest greatest = GreatestOf(scores, first, last);
+  if (greatest.score == kMinusInfinity && greatest.defined) return;
+  const float new_max = gathered.max > greatest.score ? gathered.max : greatest.score;
+  const bool empty = gathered.weight == 0;  // nothing gathered yet
+  to.factors[to.count] = empty ? kMinusInfinity : gathered.max - new_max;
+  to.factors[kQueriesAtOnce + to.count] = greatest.score - new_max;
+  gathered.max = new_max;
+  to.maxima[to.count] = greatest.score;
+  to.shares[to.count++] = {scores, &gathered, first, last, 0, 0};
+}
+
+// Turns the scores of the shares into weights and merges their sums, and those of the values, into what the
+// queries have gathered.
+void TakeShares(const AttentionShape& shape, Tile& tile, Shares& all) {
+  StoreFloats(Exp(LoadFloats(all.factors)), all.factors);
+  for (std::size_t i = 0; i < all.count; ++i) {
+    Share& share = all.shares[i];
+    share.keep = all.factors[i];
+    share.take = all.factors[kQueriesAtOnce + i];
+    const float sum = Exponentials(share.scores, share.first, share.last, all.maxima[i]);
+    share.gathered->weight = share.gathered->weight * share.keep + sum * share.take;
+  }
+  AddValues(shape, tile, std::span<const Share>(all.shares, all.count));
+}
+
 // Merges the tile that begins at `start` into what the queries have gathered: what each of them sees up to
 // where cells are hidden from it, and then what it sees behind.
 void GatherTile(const AttentionShape& shape, std::span<const AttentionQuery> queries, std::size_t start,
@@ -374,8 +425,7 @@ void GatherTile(const AttentionShape& shape, std::span<const AttentionQuery> que
   std::array<std::size_t, kQueriesAtOnce> taken;
   for (std::size_t q = 0; q < queries.size(); ++q) taken[q] = std::max(start, queries[q].first);
   for (bool more = true; more;) {
-    Share shares[kQueriesAtOnce];
-    std::size_t count = 0;
+    Shares shares;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled as far as counted
     more = false;
     for (std::size_t q = 0; q < queries.size(); ++q) {
       const std::size_t end = std::min(start + kTile, queries[q].visible);
@@ -383,11 +433,10 @@ void GatherTile(const AttentionShape& shape, std::span<const AttentionQuery> que
       const OrdinalRange seen = NextSeen(queries[q], taken[q], end);
       taken[q] = seen.end;
       more = more || seen.end < end;
-      if (seen.begin >= seen.end) continue;
-      if (TakeShare(tile.scores[q], seen.begin - start, seen.end - start, gathered[q], shares[count]))
-        ++count;
+      if (seen.begin < seen.end)
+        AddShare(tile.scores[q], seen.begin - start, seen.end - start, gathered[q], shares);
     }
-    AddValues(shape, tile, std::span<const Share>(shares, count));
+    TakeShares(shape, tile, shares);
   }
 }
 

@@ -50,9 +50,8 @@ std::int32_t GreatestBits(const float* numbers, std::size_t count) {
       greatest[p] = hn::Max(greatest[p], hn::And(bits, magnitude));
     }
   }
-  std::int32_t lanes[16];
-  for (std::size_t p = 0; p < kParts; ++p) hn::StoreU(greatest[p], di, lanes + p * kLanes);
-  return *std::max_element(lanes, lanes + 16);
+  for (std::size_t p = 1; p < kParts; ++p) greatest[0] = hn::Max(greatest[0], greatest[p]);
+  return hn::GetLane(hn::MaxOfLanes(di, greatest[0]));
 }
 
 // Sixteen numbers to bytes; answers their sum.

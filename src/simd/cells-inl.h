@@ -27,59 +27,86 @@ struct StoredCells {
   const std::byte* scales;
 };
 
-// sums[q] += key * query[q], one dimension after the other in ascending order. What the three readers of keys
-// have in common: Dot<kCount>(keys, dims, queries, sums).
-template <std::size_t kCount>
-HWY_INLINE void AddProducts(const F16x& key, std::size_t d, const float* const* queries, F16x* sums) {
-  for (std::size_t q = 0; q < kCount; ++q) sums[q] = MulAdd(key, Splat(queries[q][d]), sums[q]);
+// sums[g * kCount + q] += key[g] * query[q], one dimension after the other in ascending order. What the three
+// readers of keys have in common: Dot<kGroups, kCount>(keys, group_bytes, dims, queries, sums) for kGroups
+// groups of sixteen cells, whose numbers and scales lie so far apart.
+struct GroupStep {
+  std::size_t numbers = 0;
+  std::size_t scales = 0;
+};
+template <std::size_t kGroups, std::size_t kCount>
+HWY_INLINE void AddProducts(const F16x* keys, std::size_t d, const float* const* queries, F16x* sums) {
+  Unrolled<kCount>([&](auto q) KVASIR_LAMBDA {
+    const F16x query = Splat(queries[q][d]);
+    Unrolled<kGroups>(
+        [&](auto g) KVASIR_LAMBDA { sums[g * kCount + q] = MulAdd(keys[g], query, sums[g * kCount + q]); });
+  });
 }
 
 template <class T>
 struct FloatKeys {
-  template <std::size_t kCount>
-  static HWY_INLINE void Dot(const StoredCells& keys, std::size_t dims, const float* const* queries,
-                             F16x* sums) {
-    const T* numbers = reinterpret_cast<const T*>(keys.numbers);
+  template <std::size_t kGroups, std::size_t kCount>
+  static HWY_INLINE void Dot(const StoredCells& keys, const GroupStep& step, std::size_t dims,
+                             const float* const* queries, F16x* sums) {
     for (std::size_t d = 0; d < dims; ++d) {
-      AddProducts<kCount>(LoadElements(numbers + d * kCellLanes), d, queries, sums);
+      F16x key[kGroups];
+      Unrolled<kGroups>([&](auto g) KVASIR_LAMBDA {
+        const T* numbers = reinterpret_cast<const T*>(keys.numbers + g * step.numbers);
+        key[g] = LoadElements(numbers + d * kCellLanes);
+      });
+      AddProducts<kGroups, kCount>(key, d, queries, sums);
     }
   }
 };
 
+// The scales of a block of dimensions, of sixteen cells each.
+template <std::size_t kGroups>
+HWY_INLINE void LoadScales(const StoredCells& keys, const GroupStep& step, std::size_t block, F16x* scales) {
+  Unrolled<kGroups>([&](auto g) KVASIR_LAMBDA {
+    const std::byte* const at = keys.scales + g * step.scales + block * kCellLanes * CellLayout::kScaleBytes;
+    scales[g] = LoadElements(reinterpret_cast<const hwy::float16_t*>(at));
+  });
+}
+
 struct Q8_0Keys {
-  template <std::size_t kCount>
-  static HWY_INLINE void Dot(const StoredCells& keys, std::size_t dims, const float* const* queries,
-                             F16x* sums) {
+  template <std::size_t kGroups, std::size_t kCount>
+  static HWY_INLINE void Dot(const StoredCells& keys, const GroupStep& step, std::size_t dims,
+                             const float* const* queries, F16x* sums) {
     const auto* numbers = reinterpret_cast<const std::int8_t*>(keys.numbers);
-    const auto* scales = reinterpret_cast<const hwy::float16_t*>(keys.scales);
-    for (std::size_t begin = 0; begin < dims; begin += kBlockDims, scales += kCellLanes) {
-      const F16x scale = LoadElements(scales);
+    for (std::size_t begin = 0; begin < dims; begin += kBlockDims) {
+      F16x scale[kGroups];
+      LoadScales<kGroups>(keys, step, begin / kBlockDims, scale);
       const std::size_t end = std::min(dims, begin + kBlockDims);
       for (std::size_t d = begin; d < end; ++d) {
-        AddProducts<kCount>(Mul(LoadQuants(numbers + d * kCellLanes), scale), d, queries, sums);
+        F16x key[kGroups];
+        Unrolled<kGroups>([&](auto g) KVASIR_LAMBDA {
+          key[g] = Mul(LoadQuants(numbers + g * step.numbers + d * kCellLanes), scale[g]);
+        });
+        AddProducts<kGroups, kCount>(key, d, queries, sums);
       }
     }
   }
 };
 
 struct Q4_0Keys {
-  template <std::size_t kCount>
-  static HWY_INLINE void Dot(const StoredCells& keys, std::size_t dims, const float* const* queries,
-                             F16x* sums) {
+  template <std::size_t kGroups, std::size_t kCount>
+  static HWY_INLINE void Dot(const StoredCells& keys, const GroupStep& step, std::size_t dims,
+                             const float* const* queries, F16x* sums) {
     const auto* numbers = reinterpret_cast<const std::uint8_t*>(keys.numbers);
-    const auto* scales = reinterpret_cast<const hwy::float16_t*>(keys.scales);
-    for (std::size_t begin = 0; begin < dims; begin += kBlockDims, scales += kCellLanes) {
-      const F16x scale = LoadElements(scales);
+    for (std::size_t begin = 0; begin < dims; begin += kBlockDims) {
+      F16x scale[kGroups];
+      LoadScales<kGroups>(keys, step, begin / kBlockDims, scale);
       const std::size_t end = std::min(dims, begin + kBlockDims);
-      std::size_t d = begin;
-      for (; d + 1 < end; d += 2) {
-        const std::uint8_t* pair = numbers + d / 2 * kCellLanes;
-        AddProducts<kCount>(Mul(LoadNibbles<Nibble::kLow>(pair), scale), d, queries, sums);
-        AddProducts<kCount>(Mul(LoadNibbles<Nibble::kHigh>(pair), scale), d + 1, queries, sums);
-      }
-      if (d < end) {
-        const std::uint8_t* pair = numbers + d / 2 * kCellLanes;
-        AddProducts<kCount>(Mul(LoadNibbles<Nibble::kLow>(pair), scale), d, queries, sums);
+      for (std::size_t d = begin; d < end; d += 2) {
+        F16x low[kGroups];
+        F16x high[kGroups];
+        Unrolled<kGroups>([&](auto g) KVASIR_LAMBDA {
+          const std::uint8_t* pair = numbers + g * step.numbers + d / 2 * kCellLanes;
+          low[g] = Mul(LoadNibbles<Nibble::kLow>(pair), scale[g]);
+          high[g] = Mul(LoadNibbles<Nibble::kHigh>(pair), scale[g]);
+        });
+        AddProducts<kGroups, kCount>(low, d, queries, sums);
+        if (d + 1 < end) AddProducts<kGroups, kCount>(high, d + 1, queries, sums);
       }
     }
   }

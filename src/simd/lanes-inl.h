@@ -13,8 +13,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
+#include <utility>
 
 #include "hwy/highway.h"
+
+// Of the body of an unrolled loop: a call in its place would put what it captures into memory.
+#ifndef KVASIR_LAMBDA
+#define KVASIR_LAMBDA __attribute__((always_inline))
+#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace kvasir::simd::HWY_NAMESPACE {
@@ -33,6 +40,14 @@ using VU = hn::Vec<DU>;
 
 inline constexpr std::size_t kLanes = hn::MaxLanes(DF());
 inline constexpr std::size_t kParts = 16 / kLanes;
+
+// Calls body(0), ..., body(kCount - 1) with constants, so that an array it indexes may live in registers.
+template <std::size_t kCount, class Body>
+HWY_INLINE void Unrolled(const Body& body) {
+  [&]<std::size_t... kIndex>(std::index_sequence<kIndex...>) KVASIR_LAMBDA {
+    (body(std::integral_constant<std::size_t, kIndex>()), ...);
+  }(std::make_index_sequence<kCount>());
+}
 
 // Sixteen floats.
 struct F16x {
