@@ -65,7 +65,7 @@ constexpr std::size_t kScoresAtOnce = kParts == 1 ? 8 : 4;
 
 // Where keys are read: the first group's numbers and scales, and how far apart groups lie.
 struct KeyGroups {
-  StoredCells first;
+  StoredCells first = {};
   GroupStep step;
 };
 
@@ -422,7 +422,7 @@ void TakeShares(const AttentionShape& shape, Tile& tile, Shares& all) {
 // where cells are hidden from it, and then what it sees behind.
 void GatherTile(const AttentionShape& shape, std::span<const AttentionQuery> queries, std::size_t start,
                 Tile& tile, Gathered* gathered) {
-  std::array<std::size_t, kQueriesAtOnce> taken;
+  std::array<std::size_t, kQueriesAtOnce> taken = {};
   for (std::size_t q = 0; q < queries.size(); ++q) taken[q] = std::max(start, queries[q].first);
   for (bool more = true; more;) {
     Shares shares;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled as far as counted
