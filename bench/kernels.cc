@@ -116,6 +116,7 @@ void attend(benchmark::State& state, kv::CacheElement element) {
   arena->resolve(layer, runs, resolved);
   std::vector<float> out(8 * kDims);
   std::vector<simd::AttentionQuery> all;
+  all.reserve(queries);
   for (std::size_t q = 0; q < queries; ++q)
     all.push_back({.query = row.data() + q * kDims, .out = out.data() + q * kDims, .visible = cells});
   for (auto _ : state) {

@@ -105,6 +105,7 @@ class Talk {
 
   // Reads what has come; false once the last answer is there.
   bool go_on() {
+    if (!answer_) return false;
     while (auto piece = must(answer_->poll())) answers_->back() += piece->text;
     if (!answer_->finish()) return true;
     answer_.reset();

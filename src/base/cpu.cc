@@ -60,10 +60,11 @@ int processors_of(std::int64_t quota, std::int64_t period) noexcept {
 // Of a group's cpu.max, "$MAX $PERIOD" where $MAX may be "max".
 int quota_in(const char* root, std::string_view group) noexcept {
   std::array<char, 4096> name{};
-  const int length =
-      std::snprintf(name.data(), name.size(), "/sys/fs/cgroup%.*s/cpu.max",
-                    static_cast<int>(std::min<std::size_t>(group.size(), name.size())), group.data());
-  if (length < 0 || static_cast<std::size_t>(length) >= name.size()) return kNoQuota;
+  constexpr std::string_view kBefore = "/sys/fs/cgroup";
+  constexpr std::string_view kAfter = "/cpu.max";
+  if (kBefore.size() + group.size() + kAfter.size() >= name.size()) return kNoQuota;
+  auto* const past_group = std::ranges::copy(group, std::ranges::copy(kBefore, name.begin()).out).out;
+  std::ranges::copy(kAfter, past_group);
   const File file = open_below(root, name.data());
   std::int64_t quota = 0;
   std::int64_t period = 0;

@@ -37,6 +37,7 @@ Result<Child> Child::start(const std::vector<std::string>& arguments) {
   std::vector<std::string> all = {path};
   all.insert(all.end(), arguments.begin(), arguments.end());
   std::vector<char*> pointers;
+  pointers.reserve(all.size() + 1);
   for (std::string& argument : all) pointers.push_back(argument.data());
   pointers.push_back(nullptr);
   posix_spawn_file_actions_t actions{};
