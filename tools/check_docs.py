@@ -69,13 +69,20 @@ def check_invariants(tree):
     return findings
 
 
+def cited_in(tree, pattern):
+    """The numbers that files name below their opening comments, where invariants are stated."""
+    texts = ((tree.text(path) or "").split("#pragma once", 1)[-1] for path in tree.matching(pattern))
+    return set(re.findall(rf"\b{NUMBER}\b", "\n".join(texts)))
+
+
 def check_cited(tree):
-    """Every invariant is cited by a test."""
-    tests = "\n".join(tree.text(path) or "" for path in tree.matching(r"tests/.*\.(h|cc)"))
-    cited = set(re.findall(rf"\b{NUMBER}\b", tests))
+    """Every invariant is cited by a test, and in the source where it is checked or kept."""
     stated = {number: path for path in tree.matching(r"(src|include)/.*\.(h|cc)")
               for number in stated_in(tree.text(path) or "")}
-    return [Finding(path, 0, f"no test cites {number}") for number, path in sorted(stated.items()) if number not in cited]
+    return [Finding(path, 0, f"{what} cites {number}")
+            for what, pattern in (("no test", r"tests/.*\.(h|cc)"), ("no code", r"src/.*\.(h|cc)"))
+            for cited in [cited_in(tree, pattern)]
+            for number, path in sorted(stated.items()) if number not in cited]
 
 
 def stripped(code):
@@ -109,6 +116,7 @@ CLEAN = {
     "docs/tour.md": "```cpp\nif (x)\n  go();\n```\n```\nany text\n```\n",
     "examples/a.cc": "int main() {\n  if (x)\n    go();\n}\n",
     "src/pages/a.h": _SOURCE,
+    "src/pages/a.cc": "// C1, C2 and C3\n",
     "tests/pages/a_test.cc": "// C1, C2\n// C3\n",
 }
 
@@ -119,6 +127,7 @@ PLANTED = [
             {"src/a/a.h": _SOURCE, "docs/invariants.md": _ROWS.replace("held", "free")}, "wants the row of src/a/a.h"),
     Planted("an invariant that nothing states", {"docs/invariants.md": "| C9 | Old. |\n"}, "C9 is stated by no"),
     Planted("an invariant that no test cites", {"src/a/a.h": _SOURCE, "tests/a/a_test.cc": "// C1, C3\n"}, "no test cites C2"),
+    Planted("an invariant that no code keeps", {"src/a/a.h": _SOURCE, "src/a/a.cc": "// C1, C3\n"}, "no code cites C2"),
     Planted("code that no example has", {"docs/tour.md": "Thus:\n```cpp\nif (x)\n  stay();\n```\n"},
             "docs/tour.md:2: shows code"),
     Planted("a part of a line", {"docs/tour.md": "```cpp\nmain() {\n```\n"}, "docs/tour.md:1: shows code"),

@@ -24,6 +24,10 @@ PUBLIC_API_ONLY = {"server", "bindings", "examples"}
 # A public header that every room may include says so in its opening comment; the others belong to the api.
 VALUE_HEADER = "A value header."
 
+# The standard's locks, and the header that wraps them for clang's thread-safety analysis.
+LOCKS = {"mutex", "shared_mutex", "condition_variable"}
+LOCKS_OF_OURS = "src/base/mutex.h"
+
 ROOM_KEYWORDS = {"SOURCES", "ROOMS", "LINK"}
 
 
@@ -48,8 +52,10 @@ def is_value_header(tree, name):
     return text is not None and VALUE_HEADER in text.split("#pragma once")[0]
 
 
-def refusal(tree, room, name):
-    """Why `room` must not include `name`, or None."""
+def refusal(tree, path, room, name):
+    """Why `path` of `room` must not include `name`, or None."""
+    if name in LOCKS and path != LOCKS_OF_OURS:
+        return f"'<{name}>' has locks that lint cannot follow; '{LOCKS_OF_OURS}' has some that it can"
     if ".." in name.split("/"):
         return f"'{name}' walks up; name it from src/ or include/"
     target = name.split("/")[0]
@@ -84,7 +90,7 @@ def check_includes(tree):
             findings.append(Finding(path, 0, f"the room '{room}' has no row in tools/check_rooms.py"))
             continue
         for name, line in includes(tree.text(path) or ""):
-            reason = refusal(tree, room, name)
+            reason = refusal(tree, path, room, name)
             if reason:
                 findings.append(Finding(path, line, reason))
             target = target_of(tree, name)
@@ -154,6 +160,7 @@ CLEAN = {
 
 PLANTED = [
     Planted("an include that climbs", {"src/base/a.h": '#include "gguf/reader.h"\n'}, "not in a lower row"),
+    Planted("a lock of the standard", {"src/base/a.h": '#include <mutex>\n'}, "lint cannot follow"),
     Planted("an include of the same row", {"src/quant/a.h": '#  include <pages/table.h>\n'}, "not in a lower row"),
     Planted("an include that walks up", {"src/base/a.h": '#include "../gguf/reader.h"\n'}, "walks up"),
     Planted("a room without a row", {"src/attic/a.cc": ""}, "has no row"),

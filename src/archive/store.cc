@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/mutex.h"
 #include "base/try.h"
 #include "base/utf8.h"
 #include "base/within_memory.h"
@@ -87,7 +88,7 @@ class MemoryStore final : public Store {
   [[nodiscard]] Result<std::unique_ptr<Source>> read(const std::string& name) override {
     return base::within_memory([&]() -> Result<std::unique_ptr<Source>> {
       KVASIR_TRY(check_name(name));
-      const std::lock_guard lock(archives_->mutex);
+      const base::Lock lock(archives_->mutex);
       const auto found = archives_->all.find(name);
       if (found == archives_->all.end()) return no_such(name);
       return std::make_unique<Reading>(found->second);
@@ -96,7 +97,7 @@ class MemoryStore final : public Store {
 
   [[nodiscard]] Result<std::vector<std::string>> list() override {
     return base::within_memory([&]() -> Result<std::vector<std::string>> {
-      const std::lock_guard lock(archives_->mutex);
+      const base::Lock lock(archives_->mutex);
       std::vector<std::string> names;
       for (const auto& [name, bytes] : archives_->all) names.push_back(name);
       return names;
@@ -105,7 +106,7 @@ class MemoryStore final : public Store {
 
   [[nodiscard]] Status remove(const std::string& name) override {
     KVASIR_TRY(check_name(name));
-    const std::lock_guard lock(archives_->mutex);
+    const base::Lock lock(archives_->mutex);
     if (archives_->all.erase(name) == 0) return no_such(name);
     return {};
   }
@@ -113,8 +114,8 @@ class MemoryStore final : public Store {
  private:
   using Bytes = std::shared_ptr<const std::vector<std::byte>>;
   struct Archives {
-    std::mutex mutex;
-    std::map<std::string, Bytes> all;
+    base::Mutex mutex;
+    std::map<std::string, Bytes> all KVASIR_GUARDED_BY(mutex);
   };
 
   class Writing final : public Sink {
@@ -130,7 +131,7 @@ class MemoryStore final : public Store {
     [[nodiscard]] Status commit() override {
       return base::within_memory([&]() -> Status {
         auto bytes = std::make_shared<const std::vector<std::byte>>(std::move(bytes_));
-        const std::lock_guard lock(archives_->mutex);
+        const base::Lock lock(archives_->mutex);
         archives_->all[name_] = std::move(bytes);
         return {};
       });

@@ -66,7 +66,7 @@ Descriptor open_file(const std::string& path, int flags, mode_t mode = 0) {
 Status read_all(const Descriptor& file, const std::string& path, std::uint64_t offset,
                 std::span<std::byte> into) {
   while (!into.empty()) {
-    const ssize_t got = ::pread(file.get(), into.data(), into.size(), static_cast<off_t>(offset));
+    const ssize_t got = ::pread(file.get(), into.data(), into.size(), static_cast<off_t>(offset));  // B2
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return system_error("cannot read", path, errno);
     if (got == 0) return cut_short(offset + into.size(), offset);  // it shrank after it was opened
@@ -170,6 +170,7 @@ class SystemReplacingFile final : public ReplacingFile {
   }
 
   [[nodiscard]] Status commit() override {
+    // Whole on the disk before the name changes hands, at once, in one call (B1).
     if (::fsync(fd_.get()) != 0) return system_error("cannot write", target_, errno);
     KVASIR_TRY(take_name());
     if (::rename(temporary_.c_str(), target_.c_str()) != 0)
@@ -286,7 +287,7 @@ class SystemFiles final : public FileSystem {
   }
 
   [[nodiscard]] Result<std::unique_ptr<ScratchFile>> scratch(const std::string& directory) override {
-    Descriptor fd = open_file(directory, O_RDWR | O_TMPFILE, 0600);
+    Descriptor fd = open_file(directory, O_RDWR | O_TMPFILE, 0600);  // B3
     if (fd.get() >= 0) return std::make_unique<SystemScratchFile>(std::move(fd), directory);
     if (knows_no_nameless_files(errno)) return named_for_a_moment(directory);
     return system_error("cannot create a scratch file in", directory, errno);

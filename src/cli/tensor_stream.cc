@@ -1,13 +1,13 @@
 #include "cli/tensor_stream.h"
 
 #include <algorithm>
-#include <mutex>
 #include <new>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "base/checked.h"
+#include "base/mutex.h"
 #include "base/try.h"
 
 namespace kvasir::cli {
@@ -19,17 +19,18 @@ constexpr std::size_t kPiecesAThread = 8;  // enough that a slow piece at the en
 class FirstError {
  public:
   void keep(Error error) {
-    const std::lock_guard lock(mutex_);
+    const base::Lock lock(mutex_);
     if (!error_) error_ = std::move(error);
   }
   [[nodiscard]] Status status() && {
+    const base::Lock lock(mutex_);
     if (error_) return fail(*std::move(error_));
     return {};
   }
 
  private:
-  std::mutex mutex_;
-  std::optional<Error> error_;
+  base::Mutex mutex_;
+  std::optional<Error> error_ KVASIR_GUARDED_BY(mutex_);
 };
 
 }  // namespace

@@ -10,7 +10,8 @@
 namespace kvasir::engine {
 namespace {
 
-// Bytes appended one after another, hashed at the end.
+// Bytes appended one after another, hashed at the end. Tests compare the hash around what must show nowhere
+// (E2).
 class DigestBytes {
  public:
   void number(std::uint64_t value) { raw(&value, sizeof(value)); }

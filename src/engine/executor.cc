@@ -13,7 +13,7 @@ namespace kvasir::engine {
 namespace {
 
 // How long whoever waits for the disk sleeps before it looks again by itself.
-constexpr std::chrono::milliseconds kDiskPatience(100);
+constexpr std::chrono::nanoseconds kDiskPatience = std::chrono::milliseconds(100);
 
 // So many nanoseconds from now, at most as far as the clock goes.
 std::chrono::steady_clock::time_point wake_time(std::int64_t ns) {
@@ -40,7 +40,7 @@ Result<std::shared_ptr<Executor>> Executor::create(std::shared_ptr<const model::
     std::shared_ptr<Executor> executor(new Executor(std::move(pool), std::move(settings), clock));
     KVASIR_ASSIGN(executor->engine_,
                   Engine::create(std::move(model), threads, executor->settings_.engine, clock));
-    executor->engine_->when_disk_moved([mine = executor.get()] { mine->disk_moved(); });
+    executor->unlocked().when_disk_moved([mine = executor.get()] { mine->disk_moved(); });
     return executor;
   });
 }
@@ -48,12 +48,6 @@ Result<std::shared_ptr<Executor>> Executor::create(std::shared_ptr<const model::
 // The worker holds the executor, so it has ended.
 Executor::~Executor() {
   if (engine_ != nullptr) close();
-}
-
-Executor::Lock Executor::lock() const {
-  Lock held(mutex_);
-  close_posted();
-  return held;
 }
 
 void Executor::changed() noexcept {
@@ -78,6 +72,7 @@ void Executor::close_posted() const noexcept {
   PostedClose* node = posted_.exchange(nullptr, std::memory_order_acquire);
   if (node == nullptr) return;
   auto& self = const_cast<Executor&>(*this);  // NOLINT(cppcoreguidelines-pro-type-const-cast): under its lock
+  self.mutex_.assert_held();
   while (node != nullptr) {
     const std::unique_ptr<PostedClose> owned(node);
     node = owned->next;
@@ -94,15 +89,16 @@ void Executor::post_close(std::unique_ptr<PostedClose> node) noexcept {
   // A worker with nothing else to do closes it now; whoever calls next does so otherwise. Who was about to
   // sleep has either seen the node or sleeps by now, and is woken.
   {
-    const std::lock_guard about_to_sleep(mutex_);
+    const base::Lock about_to_sleep(mutex_);
   }
   change_.notify_all();
 }
 
 // Until the conversation is no part of the open step, where a worker will end that.
-Status Executor::leave_step(Lock& held, ConversationId id) {
+Status Executor::leave_step(ConversationId id) {
   bool waited = false;
   const auto is_over = [&]() -> Result<bool> {
+    mutex_.assert_held();
     KVASIR_TRY(check_open());
     KVASIR_ASSIGN(const Conversation* const conversation, engine_->look(id));
     // One that generates has a next step with every step.
@@ -112,7 +108,7 @@ Status Executor::leave_step(Lock& held, ConversationId id) {
   while (over && !*over) {
     // The worker begins no step before this one has been let in.
     if (!std::exchange(waited, true)) ++edits_waiting_;
-    change_.wait(held);
+    change_.wait(mutex_);
     close_posted();
     over = is_over();
   }
@@ -126,72 +122,79 @@ Status Executor::leave_step(Lock& held, ConversationId id) {
 }
 
 Status Executor::edit(ConversationId id, const std::function<Status(Engine&)>& call, Keys keys) {
-  Lock held = lock();
-  KVASIR_TRY(leave_step(held, id));
+  const Entered held(*this);
+  KVASIR_TRY(leave_step(id));
   if (engine_->peek(id)->drawer != nullptr)
     return fail(Outcome::kWrongState, "the conversation generates; read it to its end, or cancel it");
   if (keys == Keys::kRewritten) {
-    KVASIR_TRY(move_to_end(held, id, [&] { return engine_->bring_back(id); }));
+    KVASIR_TRY(move_to_end(id, [&] {
+      mutex_.assert_held();
+      return engine_->bring_back(id);
+    }));
   }
   const Status done = base::within_memory([&] {
+    mutex_.assert_held();
     if (keys == Keys::kStay) return call(*engine_);
-    copying_.fetch_add(1);
-    const std::lock_guard bytes(bytes_);
-    copying_.fetch_sub(1);
+    const Copying bytes(*this);
     return call(*engine_);
   });
   changed();
   collect_due();
-  call_due(held);
+  call_due();
   return done;
 }
 
 // Moves a conversation's cells, a part at a time, with everybody let in between; until `move` finds nothing.
 template <class Move>
-Status Executor::move_to_end(Lock& held, ConversationId id, const Move& move) {
+Status Executor::move_to_end(ConversationId id, const Move& move) {
   while (true) {
     const std::uint64_t disk = disk_moves_;
     Result<Moved> moved = Moved::kNothing;
     {
-      copying_.fetch_add(1);
-      const std::lock_guard bytes(bytes_);
-      copying_.fetch_sub(1);
+      const Copying bytes(*this);
       moved = move();
     }
     if (!moved) return fail(std::move(moved).error());
     if (*moved == Moved::kNothing) return {};
     if (*moved == Moved::kWaits) {
-      change_.wait_for(held, kDiskPatience, [&] { return disk_moves_ != disk || closed_; });
+      const auto until = wake_time(kDiskPatience.count());
+      while (disk_moves_ == disk && !closed_ && change_.wait_until(mutex_, until)) {
+      }
     } else {
-      held.unlock();
-      held.lock();
+      const base::Unlock let_others_in(mutex_);
     }
     KVASIR_TRY(check_open());
-    KVASIR_TRY(leave_step(held, id));
+    KVASIR_TRY(leave_step(id));
   }
 }
 
 Status Executor::spill(ConversationId id) {
   return base::within_memory([&]() -> Status {
-    Lock held = lock();
-    KVASIR_TRY(leave_step(held, id));
-    const Status spilled = move_to_end(held, id, [&] { return engine_->spill(id); });
+    const Entered held(*this);
+    KVASIR_TRY(leave_step(id));
+    const Status spilled = move_to_end(id, [&] {
+      mutex_.assert_held();
+      return engine_->spill(id);
+    });
     changed();
     collect_due();
-    call_due(held);
+    call_due();
     return spilled;
   });
 }
 
 Status Executor::bring_back(ConversationId id) {
   return base::within_memory([&]() -> Status {
-    Lock held = lock();
+    const Entered held(*this);
     KVASIR_TRY(check_open());
     KVASIR_ASSIGN(const Conversation* const conversation, std::as_const(*engine_).look(id));
     const Residence residence = engine_->residence(*conversation);
     if (residence != Residence::kTier && residence != Residence::kReturning) return {};
-    KVASIR_TRY(leave_step(held, id));
-    const Status moved = move_to_end(held, id, [&] { return engine_->bring_back(id); });
+    KVASIR_TRY(leave_step(id));
+    const Status moved = move_to_end(id, [&] {
+      mutex_.assert_held();
+      return engine_->bring_back(id);
+    });
     changed();
     return moved;
   });
@@ -203,32 +206,32 @@ Status Executor::drop(ConversationId id) {
 
 // Called by the thread of the disk.
 void Executor::disk_moved() noexcept {
-  const std::lock_guard held(mutex_);
+  const base::Lock held(mutex_);
   ++disk_moves_;
   change_.notify_all();
 }
 
 Status Executor::clear(ConversationId id) {
-  Lock held = lock();
+  const Entered held(*this);
   KVASIR_TRY(check_open());
   KVASIR_ASSIGN(const Conversation* const conversation, std::as_const(*engine_).look(id));
   if (conversation->in_step && (!worker_runs_ || steps_here())) {
     return fail(Outcome::kBusy, "the conversation is part of an open step; finish or abandon that first");
   }
   KVASIR_TRY(cancel_held(id));
-  KVASIR_TRY(leave_step(held, id));
+  KVASIR_TRY(leave_step(id));
   const Status rewound = engine_->rewind(id, 0);
   changed();
   collect_due();
-  call_due(held);
+  call_due();
   return rewound;
 }
 
 Status Executor::cancel(ConversationId id) {
-  Lock held = lock();
+  const Entered held(*this);
   KVASIR_TRY(check_open());
   KVASIR_TRY(cancel_held(id));
-  call_due(held);
+  call_due();
   return {};
 }
 
@@ -243,12 +246,12 @@ Status Executor::cancel_held(ConversationId id) {
 }
 
 void Executor::close_conversation(ConversationId id) noexcept {
-  Lock held = lock();
+  const Entered held(*this);
   if (closed_) return;
   static_cast<void>(engine_->close(id));
   changed();
   collect_due();
-  call_due(held);
+  call_due();
 }
 
 // Whether waiting for `id` is over; `before` is what had happened to it when that began.
@@ -271,15 +274,15 @@ const Error* Executor::hopeless(ConversationId id) const {
 }
 
 // Brings a waiting thread one step further: by stepping, or by waiting for whoever steps.
-Status Executor::go_on(Lock& held, ConversationId id) {
+Status Executor::go_on(ConversationId id) {
   if (const Error* const shortage = hopeless(id)) return fail(*shortage);
   if (steps_here()) return fail(Outcome::kWrongState, "a callback must not wait for the step that called it");
   if (worker_runs_ || stepping_) {
-    change_.wait(held);
+    change_.wait(mutex_);
     close_posted();
     return {};
   }
-  KVASIR_ASSIGN(const kvasir::StepReport report, step_held(held, {}));
+  KVASIR_ASSIGN(const kvasir::StepReport report, step_held({}));
   if (report.outcome != Outcome::kIdle) return {};
   const Conversation* const conversation = engine_->peek(id);
   if (conversation == nullptr || conversation->return_error) return {};
@@ -288,14 +291,14 @@ Status Executor::go_on(Lock& held, ConversationId id) {
 
 Status Executor::wait(ConversationId id) {
   return base::within_memory([&]() -> Status {
-    Lock held = lock();
+    const Entered held(*this);
     KVASIR_TRY(check_open());
     KVASIR_TRY(engine_->look(id));
     const Mishaps before = watches_[static_cast<std::uint64_t>(id)].mishaps;
     while (true) {
       KVASIR_ASSIGN(const bool done, ready(id, before));
       if (done) return {};
-      KVASIR_TRY(go_on(held, id));
+      KVASIR_TRY(go_on(id));
     }
   });
 }
@@ -303,7 +306,7 @@ Status Executor::wait(ConversationId id) {
 Result<bool> Executor::wait_for(ConversationId id, std::int64_t ns) {
   return base::within_memory([&]() -> Result<bool> {
     const auto until = wake_time(ns);
-    Lock held = lock();
+    const Entered held(*this);
     KVASIR_TRY(check_open());
     KVASIR_TRY(engine_->look(id));
     const Mishaps before = watches_[static_cast<std::uint64_t>(id)].mishaps;
@@ -313,7 +316,7 @@ Result<bool> Executor::wait_for(ConversationId id, std::int64_t ns) {
       if (const Error* const shortage = hopeless(id)) return fail(*shortage);
       if (steps_here())
         return fail(Outcome::kWrongState, "a callback must not wait for the step that called it");
-      if (change_.wait_until(held, until) == std::cv_status::timeout) return ready(id, before);
+      if (!change_.wait_until(mutex_, until)) return ready(id, before);
       close_posted();
     }
   });
@@ -321,7 +324,7 @@ Result<bool> Executor::wait_for(ConversationId id, std::int64_t ns) {
 
 Status Executor::when_ready(ConversationId id, ReadyCallback callback) {
   return base::within_memory([&]() -> Status {
-    Lock held = lock();
+    const Entered held(*this);
     KVASIR_TRY(check_open());
     KVASIR_TRY(engine_->look(id));
     Watch& watch = watches_[static_cast<std::uint64_t>(id)];
@@ -329,7 +332,7 @@ Status Executor::when_ready(ConversationId id, ReadyCallback callback) {
     watch.callers.push_back({std::move(callback), watch.mishaps});
     ++callbacks_;
     collect_due();
-    call_due(held);
+    call_due();
     return {};
   });
 }
@@ -342,6 +345,7 @@ void Executor::collect_due() noexcept {
     const bool gone = closed_ || conversation == nullptr;
     const bool idle = !gone && conversation->queue.empty() && !conversation->in_step;
     std::erase_if(watch.callers, [&](Watch::Caller& caller) {
+      mutex_.assert_held();
       std::optional<Status> status;
       if (gone) {
         status = failed({Outcome::kCancelled, "closed"});
@@ -363,23 +367,24 @@ void Executor::collect_due() noexcept {
   }
 }
 
-void Executor::call_due(Lock& held) noexcept {
+void Executor::call_due() noexcept {
   while (!due_.empty()) {
     std::optional<Due> due = std::move(due_.front());
     due_.erase(due_.begin());
-    held.unlock();
+    const base::Unlock meanwhile(mutex_);  // X2
     call_safely([&] { due->callback(due->status); });
     due.reset();  // what it holds may be a handle, whose destructor calls
-    held.lock();
   }
 }
 
 // Draws with the lock released: it takes time that grows with the vocabulary. Meanwhile the conversation is
 // in no step, and nothing but cancel() and close() is taken for it.
-Result<Draw> Executor::draw_first(Lock& held, const FirstDraw& first) {
-  held.unlock();
-  Result<Draw> drawn = Engine::draw_first(first);
-  held.lock();
+Result<Draw> Executor::draw_first(const FirstDraw& first) {
+  Result<Draw> drawn = Draw{};
+  {
+    const base::Unlock meanwhile(mutex_);
+    drawn = Engine::draw_first(first);
+  }
   close_posted();
   engine_->end_first_draw(first, drawn);
   changed();
@@ -388,18 +393,18 @@ Result<Draw> Executor::draw_first(Lock& held, const FirstDraw& first) {
 
 Status Executor::generate(ConversationId id, const std::shared_ptr<Drawer>& drawer) {
   return base::within_memory([&]() -> Status {
-    Lock held = lock();
+    const Entered held(*this);
     KVASIR_TRY(check_open());
     KVASIR_ASSIGN(const std::optional<FirstDraw> first, engine_->begin_generation(id, drawer));
     changed();
-    if (first) KVASIR_TRY(draw_first(held, *first));
+    if (first) KVASIR_TRY(draw_first(*first));
     return {};
   });
 }
 
 Result<bool> Executor::next_piece(ConversationId id, TextGeneration& generation, GeneratedPiece& into) {
   return base::within_memory([&]() -> Result<bool> {
-    Lock held = lock();
+    const Entered held(*this);
     while (true) {
       if (generation.take(into)) {
         changed();  // its conversation may have waited for this place
@@ -407,7 +412,7 @@ Result<bool> Executor::next_piece(ConversationId id, TextGeneration& generation,
       }
       if (generation.error()) return fail(*generation.error());
       if (generation.ended()) return false;
-      const Status gone_on = go_on(held, id);
+      const Status gone_on = go_on(id);
       if (gone_on) continue;
       if (gone_on.error().code() != Outcome::kWrongState) {
         engine_->stop_generation(id, &generation, &gone_on.error());
@@ -420,7 +425,7 @@ Result<bool> Executor::next_piece(ConversationId id, TextGeneration& generation,
 
 Result<bool> Executor::poll_piece(TextGeneration& generation, GeneratedPiece& into) {
   return base::within_memory([&]() -> Result<bool> {
-    const Lock held = lock();
+    const Entered held(*this);
     const bool taken = generation.take(into);
     if (taken) changed();
     if (!taken && generation.error()) return fail(*generation.error());
@@ -429,7 +434,7 @@ Result<bool> Executor::poll_piece(TextGeneration& generation, GeneratedPiece& in
 }
 
 void Executor::end_generation(ConversationId id, TextGeneration& generation) noexcept {
-  const Lock held = lock();
+  const Entered held(*this);
   if (closed_) return;
   engine_->stop_generation(id, &generation, nullptr);
   changed();
@@ -475,12 +480,12 @@ CacheInfo Executor::cache_held() const {
 }
 
 CacheInfo Executor::cache() const {
-  const Lock held = lock();
+  const Entered held(*this);
   return cache_held();
 }
 
 Metrics Executor::metrics() const {
-  const Lock held = lock();
+  const Entered held(*this);
   Metrics metrics = metrics_;
   metrics.prompted -= engine_->drawn().committed;
   metrics.generated = engine_->drawn().tokens;
@@ -504,11 +509,9 @@ Metrics Executor::metrics() const {
 Result<std::uint64_t> Executor::compact(std::uint64_t budget) {
   std::uint64_t moved = 0;
   while (moved < budget) {
-    Lock held = lock();
+    const Entered held(*this);
     KVASIR_TRY(check_open());
-    copying_.fetch_add(1);
-    const std::lock_guard bytes(bytes_);
-    copying_.fetch_sub(1);
+    const Copying bytes(*this);
     KVASIR_ASSIGN(const std::uint64_t some,
                   engine_->compact(std::min<std::uint64_t>(budget - moved, options().page_cells)));
     if (some == 0) break;

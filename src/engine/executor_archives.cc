@@ -45,10 +45,10 @@ void Executor::pause_after(Nanoseconds spent, double share) {
   if (!(share < 1)) return;
   const double part = std::max(share, kLeastShare);
   auto left = std::chrono::duration_cast<Nanoseconds>(spent * ((1 - part) / part));
-  Lock held = lock();
+  const Entered held(*this);
   while (left.count() > 0 && stepping_ && !steps_here() && !closed_) {
     const auto start = SteadyClock::now();
-    change_.wait_for(held, std::min(left, kPauseMost));
+    change_.wait_for(mutex_, std::min(left, kPauseMost));
     left -= SteadyClock::now() - start;
   }
 }
@@ -59,7 +59,7 @@ Result<ArchiveReport> Executor::save(std::optional<ConversationId> only, archive
     KVASIR_ASSIGN(archive::Writer writer, archive::Writer::begin(sink, options.compression));
     Held<SaveJob> job(*this);
     {
-      const Lock held = lock();
+      const Entered held(*this);
       KVASIR_TRY(check_open());
       std::vector<ConversationId> ids;
       if (only) ids.push_back(*only);
@@ -102,7 +102,7 @@ Result<ArchiveReport> Executor::load(archive::Source& source, const LoadTarget& 
     KVASIR_ASSIGN(archive::Reader reader, archive::Reader::begin(source));
     KVASIR_ASSIGN(const Saved saved, read_small_sections(reader));
     ArchiveReport about = report_of(saved);
-    const Origin mine = origin_of(engine_->model(), engine_->options().types);
+    const Origin mine = origin_of(unlocked().model(), unlocked().options().types);
     KVASIR_TRY(check_model(saved.origin, mine));
     if (target.into && saved.conversations.size() != 1) {
       return fail(Outcome::kInvalidArgument,
@@ -135,7 +135,7 @@ Result<ArchiveReport> Executor::load(archive::Source& source, const LoadTarget& 
 
 Status Executor::begin_load(Held<LoadJob>& job, const Saved& saved, const LoadTarget& target,
                             bool recompute) {
-  const Lock held = lock();
+  const Entered held(*this);
   KVASIR_TRY(check_open());
   if (target.into) KVASIR_TRY(engine_->look(*target.into));
   KVASIR_ASSIGN(std::unique_ptr<LoadJob> begun, LoadJob::begin(*engine_, saved, recompute));
@@ -151,7 +151,7 @@ Status Executor::read_cells(LoadJob& job, archive::Reader& reader, const LoadOpt
     auto start = SteadyClock::now();
     KVASIR_ASSIGN(const std::span<const std::byte> content, reader.take());
     {
-      const Lock held = lock();
+      const Entered held(*this);
       KVASIR_TRY(job.open_section(content));
     }
     bool goes_on = true;
@@ -167,7 +167,7 @@ Status Executor::read_cells(LoadJob& job, archive::Reader& reader, const LoadOpt
 
 // A conversation that is loaded into is cancelled and leaves the step that it is in.
 Status Executor::commit_load(Held<LoadJob>& job, const LoadTarget& target) {
-  Lock held = lock();
+  const Entered held(*this);
   KVASIR_TRY(check_open());
   if (!target.into) {
     const std::span<const ConversationId> ids = job->commit();
@@ -179,13 +179,13 @@ Status Executor::commit_load(Held<LoadJob>& job, const LoadTarget& target) {
     if (conversation->reads_source)
       return fail(Outcome::kBusy, "the conversation's source is being read; cancel it, or wait for that");
     KVASIR_TRY(cancel_held(*target.into));
-    KVASIR_TRY(leave_step(held, *target.into));
+    KVASIR_TRY(leave_step(*target.into));
     job->commit_into(*target.into);
   }
   changed();
   collect_due();
-  call_due(held);
-  held.unlock();
+  call_due();
+  const base::Unlock meanwhile(mutex_);
   job.reset();
   return {};
 }

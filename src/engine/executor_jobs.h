@@ -3,7 +3,6 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <utility>
 
 #include "engine/executor.h"
@@ -22,7 +21,7 @@ class Executor::Held {
 
   void reset() noexcept {
     if (job_ == nullptr) return;
-    const Lock held = executor_->lock();
+    const Entered held(*executor_);
     job_.reset();
     executor_->changed();
   }
@@ -38,11 +37,9 @@ class Executor::Held {
 // Copies cells with everyone kept out and no job running; kWrongState once the executor is closed.
 template <class Copy>
 auto Executor::copy_between_jobs(const Copy& copy) -> decltype(copy()) {
-  const Lock held = lock();
+  const Entered held(*this);
   if (Status open = check_open(); !open) return fail(std::move(open).error());
-  copying_.fetch_add(1);
-  const std::lock_guard bytes(bytes_);
-  copying_.fetch_sub(1);
+  const Copying bytes(*this);
   return copy();
 }
 

@@ -19,15 +19,15 @@ constexpr std::int64_t kNoDeadline = std::numeric_limits<std::int64_t>::max();
 
 Result<kvasir::StepReport> Executor::step(const StepBudget& budget) {
   return base::within_memory([&]() -> Result<kvasir::StepReport> {
-    Lock held = lock();
+    const Entered held(*this);
     if (worker_runs_ && std::this_thread::get_id() != worker_.get_id())
       return fail(Outcome::kBusy, "a worker takes the steps; stop() it first");
-    return step_held(held, budget);
+    return step_held(budget);
   });
 }
 
 // As step(), with the lock held before and after, and released meanwhile.
-Result<kvasir::StepReport> Executor::step_held(Lock& held, const StepBudget& budget) {
+Result<kvasir::StepReport> Executor::step_held(const StepBudget& budget) {
   KVASIR_TRY(check_open());
   if (stepping_) return fail(Outcome::kBusy, "another thread, or the caller of this callback, takes a step");
   stepping_ = true;
@@ -36,16 +36,19 @@ Result<kvasir::StepReport> Executor::step_held(Lock& held, const StepBudget& bud
   const std::int64_t deadline =
       budget.time_ns ? start + std::min(*budget.time_ns, kNoDeadline - start) : kNoDeadline;
   kvasir::StepReport report;
-  const Status ran = base::within_memory([&] { return run_passes(held, budget, deadline, report); });
+  const Status ran = base::within_memory([&] {
+    mutex_.assert_held();
+    return run_passes(budget, deadline, report);
+  });
   if (!ran) fail_step(ran.error());
   report.elapsed_ns = clock_->now_ns() - start;
-  end_step(held, report.outcome == Outcome::kStalled);
+  end_step(report.outcome == Outcome::kStalled);
   if (!ran) return fail(ran.error());
   return report;
 }
 
 // Tells everyone, calls what is due, and lets others step.
-void Executor::end_step(Lock& held, bool stalled) noexcept {
+void Executor::end_step(bool stalled) noexcept {
   changed();
   stalled_ = stalled;
   collect_due();
@@ -54,17 +57,16 @@ void Executor::end_step(Lock& held, bool stalled) noexcept {
   low_space_ = low;
   if (call) {
     const CacheInfo info = cache_held();
-    held.unlock();
+    const base::Unlock meanwhile(mutex_);  // X2
     call_safely([&] { settings_.on_low_space(info); });
-    held.lock();
   }
-  call_due(held);
+  call_due();
   stepping_ = false;
   stepper_ = std::thread::id();
   if (closed_) {  // by one of them
     end_all();
     collect_due();
-    call_due(held);
+    call_due();
   }
   change_.notify_all();
 }
@@ -84,12 +86,11 @@ void Executor::fail_step(const Error& error) noexcept {
   }
 }
 
-Status Executor::run_passes(Lock& held, const StepBudget& budget, std::int64_t deadline,
-                            kvasir::StepReport& report) {
+Status Executor::run_passes(const StepBudget& budget, std::int64_t deadline, kvasir::StepReport& report) {
   const StepOptions options{
       .whole_queue = budget.whole_queue, .tokens = budget.tokens, .time_ns = budget.time_ns};
   if (!engine_->step_open()) {
-    const auto begun = begin_step(held, options, deadline, report);
+    const auto begun = begin_step(options, deadline, report);
     if (!begun && begun.error().code() == Outcome::kNoSpace) return without_room(begun.error(), report);
     KVASIR_ASSIGN(const bool any, begun);
     if (!any) return tell_of_failed_returns(report);
@@ -105,16 +106,22 @@ Status Executor::run_passes(Lock& held, const StepBudget& budget, std::int64_t d
       KVASIR_ASSIGN(const bool wanted, engine_->start_pass());
       if (!wanted) continue;
     }
-    KVASIR_ASSIGN(const Verdict verdict, run_jobs(held, budget, deadline));
+    Result<Verdict> verdict = Verdict::kGoOn;
+    {
+      const base::Unlock computing(mutex_);
+      verdict = run_jobs(budget, deadline);
+    }
+    close_posted();
+    if (!verdict) return fail(std::move(verdict).error());
     if (engine_->step_is_vain()) break;
     const JobView at = engine_->view();
-    if (verdict == Verdict::kGoOn) {
+    if (*verdict == Verdict::kGoOn) {
       engine_->end_pass();
       continue;
     }
     report.passes = at.pass;
     report.outcome = Outcome::kSuspended;
-    if (verdict == Verdict::kCancel) {
+    if (*verdict == Verdict::kCancel) {
       report.layers_undone = at.pass * std::uint64_t{at.progress.layers} + at.progress.layer;
       report.outcome = Outcome::kCancelled;
       ++metrics_.cancelled;
@@ -123,12 +130,13 @@ Status Executor::run_passes(Lock& held, const StepBudget& budget, std::int64_t d
     return {};
   }
   if (engine_->passes_done()) {
-    held.unlock();
-    engine_->draw();
-    held.lock();
+    {
+      const base::Unlock meanwhile(mutex_);
+      unlocked().draw();
+    }
     close_posted();
     engine_->commit_step(options, committed);
-    while (const auto first = engine_->take_first_draw()) static_cast<void>(draw_first(held, *first));
+    while (const auto first = engine_->take_first_draw()) static_cast<void>(draw_first(*first));
   } else {
     engine_->abandon_step();
     committed.outcome = Outcome::kDone;
@@ -140,7 +148,7 @@ Status Executor::run_passes(Lock& held, const StepBudget& budget, std::int64_t d
 
 // Plans a step. Where nobody can be planned before cells have moved they are moved, with everybody let in
 // between, until somebody can or the time is up: the report is then that of a suspended step.
-Result<bool> Executor::begin_step(Lock& held, const StepOptions& options, std::int64_t deadline,
+Result<bool> Executor::begin_step(const StepOptions& options, std::int64_t deadline,
                                   kvasir::StepReport& report) {
   engine_->retry_moves();
   while (true) {
@@ -157,28 +165,26 @@ Result<bool> Executor::begin_step(Lock& held, const StepOptions& options, std::i
         return false;
       }
       if (moved == Moved::kWaits && disk == disk_moves_) {
-        wait_for_disk(held, deadline);
+        wait_for_disk(deadline);
       } else {
-        held.unlock();
-        held.lock();
+        const base::Unlock let_others_in(mutex_);
       }
       close_posted();
     }
   }
 }
 
-// With mutex_ held.
 Moved Executor::move_held() {
-  const std::lock_guard bytes(bytes_);
+  const base::Lock bytes(bytes_);
   const Moved moved = engine_->move();
   moving_ = engine_->moves_pending();
   return moved;
 }
 
-void Executor::wait_for_disk(Lock& held, std::int64_t deadline) {
+void Executor::wait_for_disk(std::int64_t deadline) {
   constexpr std::int64_t kPatienceNs = 100'000'000;
   const std::int64_t left = std::clamp<std::int64_t>(deadline - clock_->now_ns(), 0, kPatienceNs);
-  change_.wait_for(held, std::chrono::nanoseconds(left));
+  change_.wait_for(mutex_, std::chrono::nanoseconds(left));
 }
 
 // What did not come back from a tier, when nothing else is to be told.
@@ -189,26 +195,22 @@ Status Executor::tell_of_failed_returns(kvasir::StepReport& report) const {
 }
 
 // The jobs of one pass: kGoOn where it is finished.
-Result<Verdict> Executor::run_jobs(Lock& held, const StepBudget& budget, std::int64_t deadline) {
-  held.unlock();
+Result<Verdict> Executor::run_jobs(const StepBudget& budget, std::int64_t deadline) {
   Result<Verdict> verdict = Verdict::kGoOn;
   while (true) {
     // Who copies cells holds the lock until that is done. Who destroyed a handle wants it closed.
     if (copying_.load() > 0 || posted_.load(std::memory_order_relaxed) != nullptr) {
-      held.lock();
-      close_posted();
-      held.unlock();
+      const Entered held(*this);
     }
     if (moving_.load()) {
-      held.lock();
+      const base::Lock held(mutex_);
       static_cast<void>(move_held());
-      held.unlock();
     }
     const std::int64_t started = clock_->now_ns();
     Result<bool> done = false;
     {
-      const std::lock_guard bytes(bytes_);
-      done = engine_->run_job();
+      const base::Lock bytes(bytes_);
+      done = unlocked().run_job();
     }
     if (!done) {
       verdict = fail(std::move(done).error());
@@ -218,8 +220,6 @@ Result<Verdict> Executor::run_jobs(Lock& held, const StepBudget& budget, std::in
     verdict = after_job(budget, deadline, started);
     if (*verdict != Verdict::kGoOn) break;
   }
-  held.lock();
-  close_posted();
   return verdict;
 }
 
@@ -230,7 +230,7 @@ Verdict Executor::after_job(const StepBudget& budget, std::int64_t deadline, std
   longest_job_ns_ = std::max(now - started, longest_job_ns_ - longest_job_ns_ / 64);
   if (budget.between_jobs) {
     Verdict verdict = Verdict::kCancel;  // also where it throws, or answers what is no verdict
-    call_safely([&] { verdict = budget.between_jobs(engine_->view()); });
+    call_safely([&] { verdict = budget.between_jobs(unlocked().view()); });
     if (verdict != Verdict::kGoOn) return verdict == Verdict::kSuspend ? verdict : Verdict::kCancel;
   }
   return deadline != kNoDeadline && now > deadline - longest_job_ns_ / 2 ? Verdict::kSuspend : Verdict::kGoOn;
@@ -337,7 +337,7 @@ Result<kvasir::StepReport> Executor::run_until_idle(const StepBudget& budget) {
 }
 
 Status Executor::abandon_step() {
-  const Lock held = lock();
+  const Entered held(*this);
   KVASIR_TRY(check_open());
   if (stepping_) return fail(Outcome::kBusy, "a thread is taking this step; cancel it from between_jobs");
   engine_->abandon_step();
@@ -346,7 +346,7 @@ Status Executor::abandon_step() {
 }
 
 Status Executor::start() {
-  const Lock held = lock();
+  const Entered held(*this);
   KVASIR_TRY(check_open());
   if (worker_.joinable()) return fail(Outcome::kWrongState, "there is a worker already");
   worker_stops_ = false;
@@ -362,14 +362,14 @@ Status Executor::start() {
 }
 
 Status Executor::stop() {
-  Lock held = lock();
+  const Entered held(*this);
   if (!worker_.joinable()) return {};
   if (worker_.get_id() == std::this_thread::get_id())
     return fail(Outcome::kWrongState, "the worker cannot wait for its own end; stop it from another thread");
   worker_stops_ = true;
   changed();
   std::thread worker = std::move(worker_);
-  held.unlock();
+  const base::Unlock meanwhile(mutex_);  // X2
   worker.join();
   return {};
 }
@@ -384,17 +384,20 @@ bool Executor::has_work() const noexcept {
 }
 
 void Executor::work() {
-  Lock held(mutex_);
+  const base::Lock held(mutex_);
   std::uint64_t seen = changes_ - 1;  // of the changes after which a step found nothing to do
   while (!worker_stops_ && !closed_) {
     close_posted();
     const bool others_first = edits_waiting_ > 0 && !engine_->step_open();
     if (seen == changes_ || !has_work() || stepping_ || others_first) {
-      change_.wait(held);
+      change_.wait(mutex_);
       continue;
     }
     const std::uint64_t before = changes_;
-    const auto report = base::within_memory([&] { return step_held(held, {}); });
+    const auto report = base::within_memory([&] {
+      mutex_.assert_held();
+      return step_held({});
+    });
     // What failed, or found no room, is tried again when something else than the step itself has changed.
     if ((!report || report->outcome != Outcome::kDone) && changes_ == before + 1) seen = changes_;
   }
@@ -412,7 +415,7 @@ void Executor::end_all() noexcept {
 }
 
 void Executor::close() noexcept {
-  Lock held = lock();
+  const Entered held(*this);
   if (closed_) return;
   closing_ = true;
   worker_stops_ = true;
@@ -422,18 +425,17 @@ void Executor::close() noexcept {
     if (worker.get_id() == std::this_thread::get_id()) {
       worker.detach();  // it holds the executor until it has returned from this very call
     } else {
-      held.unlock();
+      const base::Unlock meanwhile(mutex_);  // X2
       worker.join();
-      held.lock();
     }
   }
   // From a callback, the step that called it ends first.
-  while (stepping_ && !steps_here()) change_.wait(held);
+  while (stepping_ && !steps_here()) change_.wait(mutex_);
   closed_ = true;
   if (!stepping_) end_all();
   change_.notify_all();
   collect_due();
-  call_due(held);
+  call_due();
 }
 
 }  // namespace kvasir::engine

@@ -21,7 +21,7 @@ Result<bool> Executor::advance_encode(EncodeJob& job) {
     });
   }
   {
-    const Lock held = lock();
+    const Entered held(*this);
     KVASIR_TRY(check_open());
     KVASIR_TRY(job.check());
   }
@@ -33,8 +33,8 @@ Status Executor::encode(ConversationId id, std::span<const Token> source,
   return base::within_memory([&]() -> Status {
     Held<EncodeJob> job(*this);
     {
-      Lock held = lock();
-      KVASIR_TRY(leave_step(held, id));
+      const Entered held(*this);
+      KVASIR_TRY(leave_step(id));
       KVASIR_ASSIGN(std::unique_ptr<EncodeJob> begun, EncodeJob::begin(*engine_, id, source));
       job.set(std::move(begun));
     }
@@ -45,7 +45,7 @@ Status Executor::encode(ConversationId id, std::span<const Token> source,
       if (!goes_on) return fail(Outcome::kCancelled, "the progress function has ended it");
       KVASIR_ASSIGN(done, advance_encode(*job));
     }
-    const Lock held = lock();
+    const Entered held(*this);
     KVASIR_TRY(check_open());
     KVASIR_TRY(job->check());
     job->commit();
@@ -57,17 +57,17 @@ Status Executor::encode(ConversationId id, std::span<const Token> source,
 Result<std::vector<std::vector<float>>> Executor::embed(std::span<const std::span<const Token>> texts,
                                                         EmbedWishes wishes) {
   {
-    const Lock held = lock();
+    const Entered held(*this);
     KVASIR_TRY(check_open());
   }
-  wishes.context = engine_->options().context;
-  wishes.pass_tokens = engine_->options().pass_tokens;
+  wishes.context = options().context;
+  wishes.pass_tokens = options().pass_tokens;
   wishes.goes_on = [this, asked = std::move(wishes.goes_on)](std::uint64_t done) {
     bool goes_on = !asked;  // also where it throws
     if (asked) call_safely([&] { goes_on = asked(done); });
     return goes_on && !closing_.load();
   };
-  return engine::embed(engine_->model(), *pool_, texts, wishes);
+  return engine::embed(unlocked().model(), *pool_, texts, wishes);
 }
 
 }  // namespace kvasir::engine

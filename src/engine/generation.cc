@@ -52,6 +52,7 @@ void TextGeneration::add_rest() {
   pending_.text += stop_strings_.finish();
 }
 
+// Writes nothing but what is pending (G2).
 Result<Draw> TextGeneration::draw(const Row& logits, std::uint64_t seed, std::uint64_t accepted,
                                   std::uint64_t room) {
   pending_ = {};
@@ -82,6 +83,7 @@ Result<Draw> TextGeneration::draw(const Row& logits, std::uint64_t seed, std::ui
   return Draw{.token = token, .goes_on = !pending_finish_};
 }
 
+// Called for a step that is committed, with the lock held (G1).
 void TextGeneration::publish() noexcept {
   published_ += pending_.token ? 1 : 0;
   if (pending_.token || !pending_.text.empty()) outbox_.push_back(std::move(pending_));

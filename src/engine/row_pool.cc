@@ -1,9 +1,10 @@
 #include "engine/row_pool.h"
 
 #include <array>
-#include <mutex>
 #include <new>
 #include <utility>
+
+#include "base/mutex.h"
 
 namespace kvasir::engine {
 
@@ -25,20 +26,20 @@ struct RowPool::Shelf {
   }
 
   Slot* pop() noexcept {
-    const std::lock_guard lock(mutex);
+    const base::Lock lock(mutex);
     Slot* const slot = free;
     if (slot != nullptr) free = slot->next;
     return slot;
   }
   void push(Slot* slot) noexcept {
-    const std::lock_guard lock(mutex);
+    const base::Lock lock(mutex);
     slot->next = free;
     free = slot;
   }
 
   std::size_t width;
-  std::mutex mutex;
-  Slot* free = nullptr;
+  base::Mutex mutex;
+  Slot* free KVASIR_GUARDED_BY(mutex) = nullptr;
 };
 
 // Places a shared_ptr's counts in the slot and, when they go as the last thing, puts the slot on its shelf.
@@ -56,6 +57,7 @@ struct RowPool::SlotAllocator {
     if (count != 1) throw std::bad_alloc();
     return reinterpret_cast<T*>(slot->counts.data());
   }
+  // Nobody holds the row any more, so whoever takes it next may write it (R1).
   void deallocate(T* /*counts*/, std::size_t /*count*/) noexcept { shelf->push(slot); }
 
   template <class U>

@@ -127,6 +127,7 @@ void Arena::resolve(const LayerGeometry& layer, std::span<const FrameRun> runs, 
   }
 }
 
+// Reads the visible cells of the runs as they are stored, and no other (A2, A3).
 void Arena::attend(const LayerGeometry& layer, std::uint32_t head, const Scoring& scoring,
                    const ResolvedRuns& runs, std::span<const simd::AttentionQuery> queries) const noexcept {
   const HeadPart keys = keys_of(layer, head);

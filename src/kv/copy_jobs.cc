@@ -238,6 +238,7 @@ void Arena::rotate_cells(const LayerGeometry& layer, const simd::RotaryTable& ro
   }
 }
 
+// What a cell must not be read before it is written, nor beside another, is found by it (A1, A2).
 void Arena::poison_cells(const LayerGeometry& layer, FrameCell at, std::uint32_t count) noexcept {
   for (std::uint32_t head = 0; head < layer.kv_heads; ++head) {
     for (const HeadPart& part : {keys_of(layer, head), values_of(layer, head)}) {

@@ -257,7 +257,7 @@ void add_stages(const Attention& part, StageList& stages) {
     take_query(part, open, row);
     keep_key(part, open, row);
   });
-  add_read(part, stages);
+  add_read(part, stages);  // a stage of its own, so behind all that is stored (F2)
 }
 
 void add_keys(const Attention& part, StageList& stages) {

@@ -1,10 +1,10 @@
 #include "model/loader.h"
 
 #include <algorithm>
-#include <mutex>
 #include <optional>
 #include <utility>
 
+#include "base/mutex.h"
 #include "base/try.h"
 #include "quant/block_type.h"
 
@@ -24,14 +24,17 @@ std::string shape_text(const std::vector<std::uint64_t>& dims) {
 class FirstError {
  public:
   void set(const Error& error) {
-    const std::lock_guard lock(mutex_);
+    const base::Lock lock(mutex_);
     if (!error_) error_ = error;
   }
-  [[nodiscard]] Status status() const { return error_ ? Status(fail(*error_)) : Status(); }
+  [[nodiscard]] Status status() const {
+    const base::Lock lock(mutex_);
+    return error_ ? Status(fail(*error_)) : Status();
+  }
 
  private:
-  std::mutex mutex_;
-  std::optional<Error> error_;
+  mutable base::Mutex mutex_;
+  std::optional<Error> error_ KVASIR_GUARDED_BY(mutex_);
 };
 
 }  // namespace

@@ -24,6 +24,7 @@ void StageItems::clear() noexcept {
   items_ = 0;
 }
 
+// Only how much a job does follows from it, and no bit from that (F1).
 void StageItems::plan(std::size_t items, std::size_t cost_of_item) noexcept {
   items_ = items;
   // The same number for every thread: a job ends with its last.

@@ -52,13 +52,11 @@ void add_walk(StageList& stages, StateEntry of, std::uint32_t pieces, std::size_
                     const std::size_t sequences = open.pass.sequences.size();
                     items.plan(sequences * pieces, cost * (open.rows() / sequences + 1));
                   },
-              .run =
-                  [of, pieces, step](OpenPass& open, std::size_t item) {
-                    const auto piece = static_cast<std::uint32_t>(item % pieces);
-                    walk_state(
-                        open, of, open.pass.sequences[item / pieces], piece,
-                        [&](std::span<float> state, std::size_t row) { step(open, state, piece, row); });
-                  }});
+              .run = [of, pieces, step](OpenPass& open, std::size_t item) {  // one piece, all its rows (U1)
+                const auto piece = static_cast<std::uint32_t>(item % pieces);
+                walk_state(open, of, open.pass.sequences[item / pieces], piece,
+                           [&](std::span<float> state, std::size_t row) { step(open, state, piece, row); });
+              }});
 }
 
 // A row of the workspace, or rows of it.

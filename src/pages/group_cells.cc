@@ -65,6 +65,7 @@ PageId GroupCells::open_page(std::span<const FrameId> frames) noexcept {
   return PageId{index};
 }
 
+// Cells that nobody held have one holder afterwards: whose ticket took them (S4).
 void GroupCells::take(PageId page, CellRange cells, std::uint64_t position) noexcept {
   const auto index = static_cast<std::uint32_t>(page);
   ++changes_;
@@ -160,7 +161,7 @@ void GroupCells::swap(CellAt a, CellAt b) noexcept {
   exchange(a, b, 1);
 }
 
-// The two ranges do not overlap.
+// The two ranges do not overlap. A position goes where its contents go (C5).
 void GroupCells::exchange(CellAt a, CellAt b, std::uint32_t count) noexcept {
   const std::size_t first = at(a.page, a.cell);
   const std::size_t second = at(b.page, b.cell);

@@ -62,7 +62,7 @@ Result<std::unique_ptr<ThreadPool>> ThreadPool::create(int threads) {
 
 ThreadPool::~ThreadPool() {
   {
-    const std::lock_guard lock(sleep_);
+    const base::Lock lock(sleep_);
     stop_ = true;
   }
   wake_.notify_all();
@@ -71,8 +71,8 @@ ThreadPool::~ThreadPool() {
 
 void ThreadPool::run(std::size_t items, std::size_t chunk, const RangeFunction& work) {
   if (items == 0) return;
-  const std::lock_guard turn(turn_);
-  const base::FloatingPointMode mode;
+  const base::Lock turn(turn_);
+  const base::FloatingPointMode mode;  // T2
   // So few chunks that they can be counted in half a word.
   chunk = std::max({chunk, std::size_t{1}, items / (std::size_t{1} << 31) + 1});
   if (workers_.empty() || items <= chunk) {
@@ -90,14 +90,14 @@ void ThreadPool::run(std::size_t items, std::size_t chunk, const RangeFunction& 
   }
   const auto all_done = [&] { return undone_ == 0; };
   if (spin_until(all_done)) return;
-  std::unique_lock lock(sleep_);
-  done_.wait(lock, all_done);
+  const base::Lock lock(sleep_);
+  while (!all_done()) done_.wait(sleep_);
 }
 
 // Either a worker that is about to sleep sees the chunks that are open, or this sees that it sleeps.
 void ThreadPool::call_sleepers(std::size_t count) {
   if (sleepers_ == 0) return;
-  const std::lock_guard lock(sleep_);
+  const base::Lock lock(sleep_);
   const auto sleeping = static_cast<std::size_t>(sleepers_.load());
   if (count >= sleeping) return wake_.notify_all();
   for (std::size_t i = 0; i < count; ++i) wake_.notify_one();
@@ -110,23 +110,23 @@ bool ThreadPool::take_chunk() noexcept {
     if (chunks_in(open) == 0) return false;
   } while (!open_.compare_exchange_weak(open, open - 1));
   const std::size_t begin = std::size_t{chunks_ - chunks_in(open)} * chunk_;
-  (*work_)(begin, std::min(items_, begin + chunk_));
+  (*work_)(begin, std::min(items_, begin + chunk_));  // a chunk is taken once (T1)
   if (--undone_ == 0) {
     // Under the lock, so that a caller between its last look and its wait is not missed.
-    const std::lock_guard lock(sleep_);
+    const base::Lock lock(sleep_);
     done_.notify_one();
   }
   return true;
 }
 
 void ThreadPool::work_until_stopped() {
-  const base::FloatingPointMode mode;
+  const base::FloatingPointMode mode;  // T2
   const auto called = [&] { return chunks_in(open_) > 0 || stop_; };
   while (true) {
     if (!spin_until(called)) {
-      std::unique_lock lock(sleep_);
+      const base::Lock lock(sleep_);
       ++sleepers_;
-      wake_.wait(lock, called);
+      while (!called()) wake_.wait(sleep_);
       --sleepers_;
     }
     if (stop_) return;

@@ -6,15 +6,14 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <vector>
 
+#include "base/mutex.h"
 #include "kvasir/result.h"
 
 namespace kvasir::parallel {
@@ -49,8 +48,8 @@ class ThreadPool {
   template <class Ready>
   bool spin_until(const Ready& ready) const;
 
-  const int spins_;  // looks before a thread sleeps
-  std::mutex turn_;  // held by the caller of run() while its work goes on
+  const int spins_;   // looks before a thread sleeps
+  base::Mutex turn_;  // held by the caller of run() while its work goes on
 
   // The work at hand. Written while no chunk is open, read by threads that have taken one: until that is
   // done, the work goes on.
@@ -66,9 +65,9 @@ class ThreadPool {
   std::atomic<int> sleepers_{0};          // workers that wait to be called
   std::atomic<bool> stop_{false};
 
-  std::mutex sleep_;  // for workers that have looked in vain, and for a caller that waits for the last chunk
-  std::condition_variable wake_;
-  std::condition_variable done_;
+  base::Mutex sleep_;  // for workers that have looked in vain, and for a caller that waits for the last chunk
+  base::Condition wake_;
+  base::Condition done_;
 
   std::vector<std::thread> workers_;
 };

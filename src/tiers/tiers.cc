@@ -56,7 +56,7 @@ Result<std::unique_ptr<Tiers>> Tiers::create(const TierSizes& sizes, base::FileS
 
 Tiers::~Tiers() {
   {
-    const Lock held(mutex_);
+    const base::Lock held(mutex_);
     stops_ = true;
   }
   work_.notify_all();
@@ -65,12 +65,13 @@ Tiers::~Tiers() {
 
 Result<bool> Tiers::has_room(std::uint64_t bytes) {
   return base::within_memory([&]() -> Result<bool> {
-    const Lock held(mutex_);
+    const base::Lock held(mutex_);
     return make_room(bytes);
   });
 }
 
-// Begins to write the oldest blocks until what is free, and what will be, suffices.
+// What is in memory stays within its size (D1): begins to write the oldest blocks until what is free, and
+// what will be, suffices.
 Result<bool> Tiers::make_room(std::uint64_t bytes) {
   const std::uint64_t free = sizes_.memory_bytes - memory_used_;
   if (free >= bytes) return true;
@@ -99,7 +100,7 @@ Result<bool> Tiers::make_room(std::uint64_t bytes) {
                .setting = sizes_.disk_bytes > 0 ? "disk_tier_bytes" : "memory_tier_bytes"});
 }
 
-// False where the disk has no room for the block. Throws std::bad_alloc.
+// False where the disk has no room for the block (D1). Throws std::bad_alloc.
 bool Tiers::start_write(std::uint64_t id, Entry& entry) {
   const std::uint64_t units = DiskSpace::units_of(entry.size);
   if (space_.units_free() < units) return false;
@@ -124,7 +125,7 @@ bool Tiers::start_write(std::uint64_t id, Entry& entry) {
 Result<Block> Tiers::put(std::uint64_t count, const std::function<void(std::span<std::byte>)>& fill) {
   return base::within_memory([&]() -> Result<Block> {
     {
-      const Lock held(mutex_);
+      const base::Lock held(mutex_);
       KVASIR_ASSIGN(const bool room, make_room(count));
       if (!room)
         return fail(Outcome::kNoSpace, "the memory tier is being emptied", {.wanted = count, .available = 0});
@@ -136,7 +137,7 @@ Result<Block> Tiers::put(std::uint64_t count, const std::function<void(std::span
       const std::span<std::byte> all(bytes.get(), count);
       fill(all);
       const std::uint64_t checksum = checksum_of(all);
-      const Lock held(mutex_);
+      const base::Lock held(mutex_);
       id = next_;
       entries_[id] = {.size = count, .checksum = checksum, .memory = std::move(bytes)};
       in_memory_.insert(id);
@@ -144,7 +145,7 @@ Result<Block> Tiers::put(std::uint64_t count, const std::function<void(std::span
       note_usage();
       return Block{id};
     } catch (const std::bad_alloc&) {
-      const Lock held(mutex_);
+      const base::Lock held(mutex_);
       if (id != 0) entries_.erase(id);
       memory_used_ -= count;
       throw;
@@ -154,7 +155,7 @@ Result<Block> Tiers::put(std::uint64_t count, const std::function<void(std::span
 
 Result<bool> Tiers::want(Block block) {
   return base::within_memory([&]() -> Result<bool> {
-    const Lock held(mutex_);
+    const base::Lock held(mutex_);
     const auto id = static_cast<std::uint64_t>(block);
     Entry& entry = entries_.at(id);
     entry.wanted = true;
@@ -174,7 +175,7 @@ Result<bool> Tiers::want(Block block) {
 
 Result<BytesOfBlock> Tiers::look(Block block) {
   return base::within_memory([&]() -> Result<BytesOfBlock> {
-    const Lock held(mutex_);
+    const base::Lock held(mutex_);
     Entry& entry = entries_.at(static_cast<std::uint64_t>(block));
     if (entry.error) return fail(*std::exchange(entry.error, std::nullopt));
     const Bytes& bytes = entry.memory != nullptr ? entry.memory : entry.staged;
@@ -185,7 +186,7 @@ Result<BytesOfBlock> Tiers::look(Block block) {
 }
 
 void Tiers::unwant(Block block) noexcept {
-  const Lock held(mutex_);
+  const base::Lock held(mutex_);
   const auto found = entries_.find(static_cast<std::uint64_t>(block));
   if (found == entries_.end()) return;
   Entry& entry = found->second;
@@ -197,7 +198,7 @@ void Tiers::unwant(Block block) noexcept {
 }
 
 std::uint64_t Tiers::size_of(Block block) const noexcept {
-  const Lock held(mutex_);
+  const base::Lock held(mutex_);
   const auto found = entries_.find(static_cast<std::uint64_t>(block));
   return found == entries_.end() ? 0 : found->second.size;
 }
@@ -207,7 +208,7 @@ Status Tiers::read(Block block, std::span<std::byte> into) const {
     std::vector<Extent> extents;
     std::uint64_t checksum = 0;
     {
-      const Lock held(mutex_);
+      const base::Lock held(mutex_);
       const Entry& entry = entries_.at(static_cast<std::uint64_t>(block));
       checksum = entry.checksum;
       if (entry.memory != nullptr) {
@@ -231,7 +232,7 @@ Status Tiers::read_extents(std::span<const Extent> extents, std::span<std::byte>
 }
 
 void Tiers::drop(Block block) noexcept {
-  const Lock held(mutex_);
+  const base::Lock held(mutex_);
   forget(static_cast<std::uint64_t>(block));
 }
 
@@ -248,6 +249,7 @@ void Tiers::forget(std::uint64_t id) noexcept {
   note_usage();
 }
 
+// Without the lock: of what others touch meanwhile it sees the bytes that the task holds (D3).
 Status Tiers::perform(const Task& task) const {
   const std::span<std::byte> all(task.bytes.get(), task.size);
   if (!task.writes) return read_extents(task.extents, all);
@@ -261,23 +263,24 @@ Status Tiers::perform(const Task& task) const {
 }
 
 void Tiers::work() noexcept {
-  Lock held(mutex_);
+  const base::Lock held(mutex_);
   while (true) {
-    work_.wait(held, [&] { return stops_ || !tasks_.empty(); });
+    while (!stops_ && tasks_.empty()) work_.wait(mutex_);
     if (stops_) return;
     Task task = std::move(tasks_.front());
     tasks_.pop_front();
-    held.unlock();
-    const Status status = base::within_memory([&] { return perform(task); });
-    held.lock();
+    Status status;
+    {
+      const base::Unlock meanwhile(mutex_);
+      status = base::within_memory([&] { return perform(task); });
+    }
     finish(task, status);
     ++finished_;
     --under_way_;
-    held.unlock();
+    const base::Unlock meanwhile(mutex_);
     task.bytes.reset();
     done_.notify_all();
     if (listener_) listener_();
-    held.lock();
   }
 }
 
@@ -312,7 +315,7 @@ void Tiers::finish(const Task& task, const Status& status) noexcept {
   }
   Entry& entry = found->second;
   entry.writing = false;
-  if (error) {  // it stays in memory
+  if (error) {  // it stays in memory (D2)
     space_.give_back(entry.extents);
     entry.extents.clear();
     write_error_ = std::move(error);
@@ -325,10 +328,10 @@ void Tiers::finish(const Task& task, const Status& status) noexcept {
 }
 
 bool Tiers::wait() {
-  Lock held(mutex_);
+  const base::Lock held(mutex_);
   if (under_way_ == 0) return false;
   const std::uint64_t before = finished_;
-  done_.wait(held, [&] { return finished_ != before; });
+  while (finished_ == before) done_.wait(mutex_);
   return true;
 }
 
@@ -339,7 +342,7 @@ void Tiers::note_usage() noexcept {
 }
 
 TierUsage Tiers::usage() const noexcept {
-  const Lock held(mutex_);
+  const base::Lock held(mutex_);
   TierUsage usage = usage_;
   usage.memory_bytes = memory_used_;
   usage.disk_bytes = (space_.units() - space_.units_free()) * DiskSpace::kUnitBytes;

@@ -14,14 +14,12 @@
 //   D3  The thread that writes and reads touches the bytes of blocks that it was given, and nothing else.
 #pragma once
 
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <span>
@@ -30,6 +28,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/mutex.h"
 #include "kvasir/result.h"
 #include "pages/types.h"
 #include "tiers/disk_space.h"
@@ -113,7 +112,6 @@ class Tiers {
   [[nodiscard]] const TierSizes& sizes() const noexcept { return sizes_; }
 
  private:
-  using Lock = std::unique_lock<std::mutex>;
   using Bytes = std::shared_ptr<std::byte[]>;
 
   struct Entry {
@@ -137,35 +135,35 @@ class Tiers {
   };
 
   explicit Tiers(TierSizes sizes) : sizes_(std::move(sizes)), space_(sizes_.disk_bytes) {}
-  [[nodiscard]] Result<bool> make_room(std::uint64_t bytes);
-  [[nodiscard]] bool start_write(std::uint64_t id, Entry& entry);
+  [[nodiscard]] Result<bool> make_room(std::uint64_t bytes) KVASIR_REQUIRES(mutex_);
+  [[nodiscard]] bool start_write(std::uint64_t id, Entry& entry) KVASIR_REQUIRES(mutex_);
   [[nodiscard]] Status perform(const Task& task) const;
   [[nodiscard]] Status read_extents(std::span<const Extent> extents, std::span<std::byte> into) const;
-  void finish(const Task& task, const Status& status) noexcept;
-  void forget(std::uint64_t id) noexcept;
-  void note_usage() noexcept;
+  void finish(const Task& task, const Status& status) noexcept KVASIR_REQUIRES(mutex_);
+  void forget(std::uint64_t id) noexcept KVASIR_REQUIRES(mutex_);
+  void note_usage() noexcept KVASIR_REQUIRES(mutex_);
   void work() noexcept;
 
   const TierSizes sizes_;
   std::unique_ptr<base::ScratchFile> file_;
   std::function<void()> listener_;
 
-  mutable std::mutex mutex_;
-  std::condition_variable work_;
-  std::condition_variable done_;
-  std::map<std::uint64_t, Entry> entries_;  // older ones first
-  std::set<std::uint64_t> in_memory_;       // of those, oldest first
-  DiskSpace space_;
-  std::deque<Task> tasks_;
-  std::uint64_t next_ = 1;
-  std::uint64_t memory_used_ = 0;
-  std::uint64_t being_written_ = 0;  // bytes in memory that will be free then
-  std::uint64_t staged_ = 0;         // blocks
-  std::uint64_t finished_ = 0;       // tasks
-  std::uint64_t under_way_ = 0;      // tasks
-  std::optional<Error> write_error_;
-  TierUsage usage_;
-  bool stops_ = false;
+  mutable base::Mutex mutex_;
+  base::Condition work_;
+  base::Condition done_;
+  std::map<std::uint64_t, Entry> entries_ KVASIR_GUARDED_BY(mutex_);  // older ones first
+  std::set<std::uint64_t> in_memory_ KVASIR_GUARDED_BY(mutex_);       // of those, oldest first
+  DiskSpace space_ KVASIR_GUARDED_BY(mutex_);
+  std::deque<Task> tasks_ KVASIR_GUARDED_BY(mutex_);
+  std::uint64_t next_ KVASIR_GUARDED_BY(mutex_) = 1;
+  std::uint64_t memory_used_ KVASIR_GUARDED_BY(mutex_) = 0;
+  std::uint64_t being_written_ KVASIR_GUARDED_BY(mutex_) = 0;  // bytes in memory that will be free then
+  std::uint64_t staged_ KVASIR_GUARDED_BY(mutex_) = 0;         // blocks
+  std::uint64_t finished_ KVASIR_GUARDED_BY(mutex_) = 0;       // tasks
+  std::uint64_t under_way_ KVASIR_GUARDED_BY(mutex_) = 0;      // tasks
+  std::optional<Error> write_error_ KVASIR_GUARDED_BY(mutex_);
+  TierUsage usage_ KVASIR_GUARDED_BY(mutex_);
+  bool stops_ KVASIR_GUARDED_BY(mutex_) = false;
 
   std::thread thread_;
 };
