@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "kvasir/result.h"
 #include "model/arch/decoder.h"
@@ -37,6 +38,14 @@ struct StateSpaceSizes {
 
 // attn_norm and Mamba-2's ssm_*.
 [[nodiscard]] Result<Part> mamba2(Decoder& decoder, std::uint32_t layer);
+
+// How many blocks of simd::kChannelBlock so many channels are.
+[[nodiscard]] std::uint32_t blocks_of(std::uint32_t channels) noexcept;
+
+// What files have as [channel][row], `rows` numbers for each channel, as [block][row][channel of block], the
+// last block padded with zeros.
+[[nodiscard]] std::vector<float> in_blocks(const std::vector<float>& from, std::uint32_t channels,
+                                           std::uint32_t rows);
 
 // Whether the layer has a tensor of that name.
 [[nodiscard]] bool layer_has(Decoder& decoder, std::uint32_t layer, const char* tensor);

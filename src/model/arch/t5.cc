@@ -4,35 +4,19 @@
 // Source: Raffel et al., Exploring the Limits of Transfer Learning with a Unified Text-to-Text Transformer,
 // 2019; Shazeer, GLU Variants Improve Transformer, 2020 (the gate).
 
-#include <cmath>
-#include <cstdlib>
 #include <memory>
 #include <utility>
 
 #include "base/try.h"
 #include "model/arch/arch.h"
 #include "model/arch/decoder.h"
+#include "model/arch/t5_bias.h"
 
 namespace kvasir::model {
 namespace {
 
-constexpr std::int32_t kReach = 128;  // farther tokens share a bucket
 constexpr std::uint32_t kBucketsMax = 1U << 16;
 constexpr std::uint32_t kLayersMax = 4096;
-
-// The bucket of a cell that lies `distance` positions behind (negative) or before a query. Half of them are
-// for each side where a text is read both ways; half of those of a side are for one distance each.
-std::uint32_t bucket_of(std::int32_t distance, std::uint32_t buckets, bool both_ways) {
-  const std::uint32_t side = both_ways ? buckets / 2 : buckets;
-  const std::uint32_t first = both_ways && distance > 0 ? side : 0;
-  const auto far = static_cast<std::uint32_t>(both_ways ? std::abs(distance) : -std::min(distance, 0));
-  const std::uint32_t exact = side / 2;
-  if (far < exact) return first + far;
-  const double share =
-      std::log(static_cast<double>(far) / exact) / std::log(static_cast<double>(kReach) / exact);
-  const auto bucket = static_cast<std::uint32_t>(exact + share * (side - exact));
-  return first + std::min(side - 1, bucket);
-}
 
 struct Side {
   std::string prefix;  // of tensors
@@ -107,13 +91,7 @@ class Reader {
     const std::uint32_t heads = sizes_->heads[0];
     KVASIR_ASSIGN(const std::vector<float> numbers,
                   loader_->matrix(prefix + "attn_rel_b.weight", heads, buckets_));
-    auto bias = std::make_shared<PositionBias>();
-    bias->reach = kReach;
-    for (std::uint32_t head = 0; head < heads; ++head) {
-      for (std::int32_t distance = -kReach; distance <= kReach; ++distance)
-        bias->values.push_back(numbers[std::size_t{bucket_of(distance, buckets_, both_ways)} * heads + head]);
-    }
-    return bias;
+    return std::make_shared<const PositionBias>(bias_of_buckets(numbers, buckets_, heads, both_ways));
   }
 
   Result<Attention> attention_of(const std::string& prefix) {
