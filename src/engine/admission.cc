@@ -38,6 +38,7 @@ bool Engine::wants_room(const Conversation& conversation) const noexcept {
   return conversation.drawer == nullptr || conversation.drawer->has_place();
 }
 
+// Whom a step may take (E4).
 bool Engine::runs(const Conversation& conversation) const noexcept {
   return wants_room(conversation) && conversation.admitted;
 }

@@ -4,7 +4,6 @@
 
 #include "base/try.h"
 #include "engine/engine.h"
-#include "engine/open_step.h"
 
 namespace kvasir::engine {
 namespace {
@@ -25,12 +24,6 @@ Status Engine::check() const {
     }
     if (conversation.borrowed > 0 && !step_open())
       return broken("E6: a conversation holds a borrowed beginning without a step");
-  }
-  if (step_open()) {
-    for (const OpenStep::Line& line : open_step_->lines) {
-      if (!line.withdrawn && !conversations_[line.index].admitted)
-        return broken("E4: a conversation is in the open step without a promise");
-    }
   }
   // An open ticket's cells have a holder that the store does not find.
   return store_->tickets_open() ? Status() : store_->check();

@@ -390,7 +390,7 @@ class Engine {
   // where cells lie does not enter.
   [[nodiscard]] Result<std::uint64_t> digest() const;
 
-  // Every invariant that can be recounted: E1, E4, E6 and, while no ticket is open, those of the page store.
+  // Every invariant that can be recounted: E1, E6 and, while no ticket is open, those of the page store.
   // kInternal names the broken one. For tests.
   [[nodiscard]] Status check() const;
 
