@@ -7,6 +7,7 @@ from checklib import Finding, Planted
 
 MAX_LINES = 700
 MAX_PUBLIC_HEADER_LINES = 300
+SHORT_STRING = 15  # characters that std::string keeps without memory
 MAX_FUNCTION_LINES = 70
 MAX_FILE_BYTES = 4 << 20
 MAX_COLUMNS = 110  # of C++; clang-format mends what is longer
@@ -53,6 +54,15 @@ def check_size(tree, path, text):
     return findings
 
 
+def check_refusals(path, text):
+    """A sentence that needs memory itself cannot say that there is none."""
+    if not re.fullmatch(r"src/.*\.(h|cc)", path):
+        return []
+    return [Finding(path, checklib.line_of(text, match.start()), f"needs memory to say that there is none: {said}")
+            for match in re.finditer(r"catch \(const std::bad_alloc&\) \{([^}]*)", text)
+            for said in re.findall(r'"([^"]*)"', match.group(1)) if len(said) > SHORT_STRING]
+
+
 def check_functions(path, text):
     if path.endswith((".cc", ".h", ".inc")):
         code = checklib.code_only(text)
@@ -73,7 +83,7 @@ def check(tree):
         text = tree.text(path)
         findings += check_size(tree, path, text)
         if text is not None:
-            findings += check_lines(path, text) + check_functions(path, text)
+            findings += check_lines(path, text) + check_functions(path, text) + check_refusals(path, text)
     return findings
 
 
@@ -107,6 +117,9 @@ PLANTED = [
     Planted("a long test", {"tests/a/a_test.cc": "TEST(A, DoesB) {\n" + _lines(69) + "}\n"}, "a function of 71 lines"),
     Planted("a long Python function", {"tools/a.py": "def f():\n" + "    g()\n" * 70}, "a function of 71 lines"),
     Planted("a long comment", {"src/a/a.h": "// " + "words " * 18 + "end" + "\n"}, "columns, more than"),
+    Planted("an error that needs the memory it lacks",
+            {"src/a/a.cc": "void f() {\n  try {\n  } catch (const std::bad_alloc&) {\n    g(\"no memory for all of it\");\n  }\n}\n"},
+            "needs memory to say"),
     Planted("a tab", {"dev": "\techo\n"}, "a tab"),
     Planted("trailing blanks", {"src/a/a.cc": "int x; \n"}, "blanks at the end"),
     Planted("a carriage return", {"src/a/a.cc": "int x;\r\n"}, "a carriage return"),

@@ -80,7 +80,7 @@ Result<std::unique_ptr<Encoder>> Encoder::begin(const Model& model, parallel::Th
     encoder->find_work();
     return encoder;
   } catch (const std::bad_alloc&) {
-    return fail(Outcome::kOutOfMemory, "no memory to read a text");
+    return fail(Outcome::kOutOfMemory, "out of memory");
   }
 }
 
@@ -294,7 +294,7 @@ Status Encoder::advance() {
     find_work();
   } catch (const std::bad_alloc&) {
     phase_ = phases_.size();
-    return fail(Outcome::kOutOfMemory, "no memory to go on reading a text");
+    return fail(Outcome::kOutOfMemory, "out of memory");
   }
   return {};
 }

@@ -194,7 +194,7 @@ Status Forward::start(Pass pass) {
     enter(0);
   } catch (const std::bad_alloc&) {
     stage_ = end_;
-    return fail(Outcome::kOutOfMemory, "no memory for a pass");
+    return fail(Outcome::kOutOfMemory, "out of memory");
   }
   return {};
 }
@@ -249,7 +249,7 @@ Status Forward::advance() {
     enter(stage_ + 1);
   } catch (const std::bad_alloc&) {
     stage_ = end_;
-    return fail(Outcome::kOutOfMemory, "no memory for a stage of a pass");
+    return fail(Outcome::kOutOfMemory, "out of memory");
   }
   return {};
 }

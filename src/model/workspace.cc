@@ -41,8 +41,7 @@ Result<Workspace> Workspace::create(const Model& model, const PassLimits& limits
     KVASIR_TRY(workspace.attention.reserve_variants(network, 2 * rows));
     return workspace;
   } catch (const std::bad_alloc&) {
-    return fail(Outcome::kOutOfMemory, "no memory for a pass of " + std::to_string(rows) + " tokens",
-                {.wanted = rows, .setting = "--pass"});
+    return fail(Outcome::kOutOfMemory, "out of memory", {.wanted = rows, .setting = "--pass"});
   }
 }
 

@@ -44,10 +44,11 @@ std::uint64_t seed_of(std::size_t group, std::uint32_t layer, Contents contents,
 
 }  // namespace
 
-RealArena::RealArena(const PageStore& store, const Turns& turns, Random& random)
-    : store_(&store), turns_(&turns), states_(store) {
+RealArena::RealArena(const PageStore& store, const Turns& turns, Random& random,
+                     std::vector<kv::LayerGeometry> geometry)
+    : store_(&store), turns_(&turns), states_(store), geometry_(std::move(geometry)) {
   types_ = random.one_of(kv::all_types());
-  for (std::size_t group = 0; group < store.group_count(); ++group) {
+  while (geometry_.size() < store.group_count()) {
     geometry_.push_back({static_cast<std::uint32_t>(random.between(1, 2)),
                          random.one_of(std::vector<std::uint32_t>{4, 32, 40}),
                          random.one_of(std::vector<std::uint32_t>{3, 32, 36})});

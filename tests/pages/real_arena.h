@@ -18,8 +18,10 @@ namespace kvasir::pages::test {
 // Recurrent states have no keys; they stay numbers.
 class RealArena : public CellBytes {
  public:
-  // Of random types and geometry. Must not outlive the store and `turns`, the history of each key.
-  RealArena(const PageStore& store, const Turns& turns, Random& random);
+  // Of random types, and of random geometry where none is given for the groups. Must not outlive the store
+  // and `turns`, the history of each key.
+  RealArena(const PageStore& store, const Turns& turns, Random& random,
+            std::vector<kv::LayerGeometry> geometry);
 
   void write(std::size_t group, CellAt at, Contents contents) override;
   void perform(std::span<const CopyCells> jobs) override;

@@ -13,7 +13,8 @@ int main(int count, char** arguments) {
   constexpr std::uint64_t kPerSeed = 25'000;
   HardStateCounts counts{};
   for (std::uint64_t done = 0, seed = first_seed; done < operations; done += kPerSeed, ++seed) {
-    const std::string wrong = run_stores(seed, std::min(kPerSeed, operations - done), counts, seed % 4 == 0);
+    const std::string wrong =
+        run_stores(seed, std::min(kPerSeed, operations - done), counts, {.real_bytes = seed % 4 == 0});
     if (!wrong.empty()) {
       std::cout << wrong;
       return 1;

@@ -23,7 +23,7 @@ TEST(PageStoreProperty, RandomHistoriesAgreeWithTheNaiveTwin) {  // S1, S2
   }
   for (const std::uint64_t seed : kSeedsOfRealBytes) {
     std::cout << "seed " << seed << ", " << kOperationsOfRealBytes << " operations on keys and values\n";
-    EXPECT_EQ(run_stores(seed, kOperationsOfRealBytes, counts, true), "");
+    EXPECT_EQ(run_stores(seed, kOperationsOfRealBytes, counts, {.real_bytes = true}), "");
   }
   for (std::size_t state = 0; state < kHardStates; ++state) {
     const std::string_view name = name_of(static_cast<HardState>(state));

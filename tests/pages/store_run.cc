@@ -50,6 +50,18 @@ StoreSpec random_spec(Random& random) {
   return spec;
 }
 
+// A store of random sizes for the groups of a model.
+StoreSpec spec_of(const Ground& ground, Random& random) {
+  StoreSpec spec = random_spec(random);
+  spec.groups = ground.groups;
+  spec.positions_can_move = ground.positions_can_move;
+  std::uint32_t frames = 0;
+  for (const GroupSpec& group : spec.groups) frames += group.layers;
+  const std::uint32_t pages = random.one_of(std::vector<std::uint32_t>{5, 6, 8, 12, 20, 30});
+  spec.frames = pages * frames + static_cast<std::uint32_t>(random.below(frames + 1));
+  return spec;
+}
+
 std::string_view name_of(GroupKind kind) {
   static constexpr std::string_view kNames[] = {"full", "window", "recurrent", "cross"};
   return kNames[static_cast<std::size_t>(kind)];
@@ -105,15 +117,15 @@ std::string_view name_of(HardState state) {
   return kNames[static_cast<std::size_t>(state)];
 }
 
-StoreRun::StoreRun(std::uint64_t seed, HardStateCounts& counts, bool real_bytes)
+StoreRun::StoreRun(std::uint64_t seed, HardStateCounts& counts, const Ground& ground)
     : random_(seed), counts_(&counts) {
-  spec_ = random_spec(random_);
+  spec_ = ground.groups.empty() ? random_spec(random_) : spec_of(ground, random_);
   auto store = PageStore::create(spec_);
   require(store.has_value(), "a store of valid geometry is refused");
   store_ = std::move(*store);
   spec_ = store_->spec();
-  if (real_bytes) {
-    arena_ = std::make_unique<RealArena>(*store_, turns_, random_);
+  if (ground.real_bytes) {
+    arena_ = std::make_unique<RealArena>(*store_, turns_, random_, ground.geometry);
   } else {
     arena_ = std::make_unique<FakeArena>(*store_);
   }
@@ -472,10 +484,10 @@ void StoreRun::check_spans(const TwinConversation& conversation, std::size_t gro
 }
 
 std::string run_stores(std::uint64_t seed, std::uint64_t operations, HardStateCounts& counts,
-                       bool real_bytes) {
+                       const Ground& ground) {
   for (std::uint64_t store = 0; store * kStepsPerStore < operations; ++store) {
     const std::uint64_t store_seed = mix(seed) + store;
-    StoreRun run(store_seed, counts, real_bytes);
+    StoreRun run(store_seed, counts, ground);
     try {
       for (std::uint64_t i = 0; i < std::min(kStepsPerStore, operations - store * kStepsPerStore); ++i)
         run.step();

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "fake_arena.h"
+#include "kv/arena.h"
 #include "pages/compaction.h"
 #include "pages/page_store.h"
 #include "random.h"
@@ -81,10 +82,19 @@ class Disagreement : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// What stands behind the cells of a store.
+struct Ground {
+  bool real_bytes = false;  // kv::Arena, or numbers that stand for bytes
+  // The groups of a model, and what a layer of each keeps of a token; random ones where there are none.
+  std::vector<GroupSpec> groups;
+  std::vector<kv::LayerGeometry> geometry;  // [group]; of a recurrent one nothing
+  bool positions_can_move = true;
+};
+
 class StoreRun {
  public:
-  // A store of random geometry, before numbers that stand for bytes or kv::Arena. `counts` outlives the run.
-  StoreRun(std::uint64_t seed, HardStateCounts& counts, bool real_bytes);
+  // A store of random sizes. `counts` outlives the run.
+  StoreRun(std::uint64_t seed, HardStateCounts& counts, const Ground& ground);
 
   // One random operation, and the comparisons behind it. Throws Disagreement.
   void step();
@@ -324,9 +334,9 @@ class StoreRun {
   std::array<std::string, 40> story_;
 };
 
-// Runs `operations` operations over stores of changing geometry, before kv::Arena or numbers. Answers what
-// went wrong and the story that led to it, nothing where all agreed.
+// Runs `operations` operations over stores of changing sizes. Answers what went wrong and the story that led
+// to it, nothing where all agreed.
 [[nodiscard]] std::string run_stores(std::uint64_t seed, std::uint64_t operations, HardStateCounts& counts,
-                                     bool real_bytes = false);
+                                     const Ground& ground = {});
 
 }  // namespace kvasir::pages::test
