@@ -33,7 +33,8 @@ namespace kvasir {
 enum class CacheType : std::uint8_t { kF32, kF16, kBf16, kQ8_0, kQ4_0 };
 
 struct ExecutorOptions {
-  // Tokens that one conversation may reach. Default: the trained length, as far as the pool holds it.
+  // Tokens that one conversation may reach, in a model with learned positions no more than there are.
+  // Default: the trained length, as far as the pool holds it.
   std::optional<std::uint64_t> context = std::nullopt;
   // Tokens that the cache holds in all, rounded up to whole pages. Default: the trained length, at most
   // 32,768, and no more than fits in half the free memory.

@@ -62,6 +62,13 @@ Result<engine::EngineOptions> sizes_of(const model::Model& model, const Executor
     return fail(Outcome::kInvalidArgument, "a page has 16, 32, ... or 256 cells",
                 {.wanted = options.page_cells, .limit = pages::kPageCellsMax, .setting = "page_cells"});
   }
+  if (const auto& positions = model.network().position_embedding;
+      positions && options.context.value_or(0) > positions->rows()) {
+    return fail(Outcome::kInvalidArgument,
+                "the model has learned " + std::to_string(positions->rows()) +
+                    " positions, which no conversation can go beyond",
+                {.wanted = options.context, .limit = positions->rows(), .setting = "context"});
+  }
   const std::uint64_t memory = base::available_memory();
   const std::uint64_t trained = std::max<std::uint64_t>(model.sizes().context, 1);
   sizes.context = options.context.value_or(trained);
