@@ -1,5 +1,5 @@
-"""Documents that agree with the tree: links lead somewhere, numbered invariants are those of the source files, and C++
-code that is shown is part of an example that runs."""
+"""Documents that agree with the tree: links lead somewhere, numbered invariants are those of the source files, C++ code that
+is shown is part of an example that runs or of an architecture, and the architectures listed are those that are registered."""
 import posixpath
 import re
 
@@ -8,6 +8,8 @@ from checklib import Finding, Planted
 
 INVARIANTS = "docs/invariants.md"
 NUMBER = r"[A-Z]{1,2}[1-9][0-9]?"
+REGISTRY = "src/model/arch/registry.cc"
+FAMILIES = "docs/models.md"
 
 
 def check_links(tree):
@@ -90,31 +92,60 @@ def stripped(code):
 
 
 def check_shown_code(tree):
-    """Each block of C++ in a document is, but for its indentation, a run of lines of a file in examples/."""
-    examples = [stripped(tree.text(path) or "") + "\n" for path in tree.matching(r"examples/.*\.(cc|h)")]
+    """Each block of C++ in a document is, but for its indentation, a run of lines of a file in examples/ or of an
+    architecture."""
+    files = tree.matching(r"(examples|src/model/arch)/.*\.(cc|h)")
+    examples = [stripped(tree.text(path) or "") + "\n" for path in files]
     findings = []
     for path in tree.matching(r".*\.md"):
         text = tree.text(path) or ""
-        for match in re.finditer(r"^```cpp\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE):
+        for match in re.finditer(r"^ *```cpp\n(.*?)^ *```", text, flags=re.DOTALL | re.MULTILINE):
             shown = stripped(match.group(1)) + "\n"
             if not any("\n" + shown in "\n" + example for example in examples):
                 findings.append(Finding(path, checklib.line_of(text, match.start()), "shows code that no example has"))
     return findings
 
 
+def check_families(tree):
+    """The first column of the table of families names the architectures of the registry, and README.md counts them."""
+    if not {REGISTRY, FAMILIES, "README.md"} <= set(tree.paths):
+        return []
+    registered = re.findall(r'\bArchitecture\{"([^"]+)"', tree.text(REGISTRY))
+    section = re.search(r"^## Families\n(.*?)(?=^## |\Z)", tree.text(FAMILIES), re.DOTALL | re.MULTILINE)
+    rows = re.findall(r"^\| ([^|]+) \|", section.group(1) if section else "", re.MULTILINE)
+    listed = [name for row in rows if row != "architecture" for name in row.split(", ")]
+    findings = [Finding(FAMILIES, 0, f"has no row of the architecture '{name}'")
+                for name in sorted(set(registered) - set(listed))]
+    findings += [Finding(FAMILIES, 0, f"has a row of '{name}', which {REGISTRY} does not have")
+                 for name in sorted(set(listed) - set(registered))]
+    counted = re.search(r"^\| architectures \| (\d+),", tree.text("README.md"), re.MULTILINE)
+    if counted is None or int(counted.group(1)) != len(registered):
+        findings.append(Finding("README.md", 0, f"wants '| architectures | {len(registered)},'"))
+    return findings
+
+
 def check(tree):
-    return check_links(tree) + check_invariants(tree) + check_cited(tree) + check_shown_code(tree)
+    return check_links(tree) + check_invariants(tree) + check_cited(tree) + check_shown_code(tree) + check_families(tree)
 
 
 _SOURCE = "// Cells.\n//\n// Invariants (docs/invariants.md)\n//   C1  A cell is\n//       held.\n//   C2  So. C3  Too.\n#pragma once\n"
 _ROWS = "| C1 | A cell is held. |\n| C2 | So. |\n| C3 | Too. |\n"
+_REGISTRY = 'constexpr std::array kAll = {\n    Architecture{"a", build_a},\n    Architecture{"b-1", build_b, kAny},\n};\n'
+_REGISTERED = {
+    "README.md": "| architectures | 2, all |\n",
+    "docs/models.md": "## Families\n\n| architecture | of |\n|---|---|\n| a, b-1 | A |\n\n## Adding\n\n| c | d |\n",
+    "src/model/arch/registry.cc": _REGISTRY,
+}
 
 CLEAN = {
-    "README.md": "[a](docs/a.md), [b](docs/), [c](https://example.org/x), [d](docs/a.md#part)\n```\n[e](nowhere)\n```\n",
+    "docs/b.md": "[a](a.md), [b](../docs/), [c](https://example.org/x), [d](a.md#part)\n```\n[e](nowhere)\n```\n",
     "docs/a.md": "[up](../README.md)\n",
     "docs/invariants.md": _ROWS,
+    **_REGISTERED,
+    "docs/list.md": "1. Thus:\n\n   ```cpp\n   b();\n   ```\n",
     "docs/tour.md": "```cpp\nif (x)\n  go();\n```\n```\nany text\n```\n",
     "examples/a.cc": "int main() {\n  if (x)\n    go();\n}\n",
+    "src/model/arch/b.cc": "void build() {\n  b();\n}\n",
     "src/pages/a.h": _SOURCE,
     "src/pages/a.cc": "// C1, C2 and C3\n",
     "tests/pages/a_test.cc": "// C1, C2\n// C3\n",
@@ -131,6 +162,15 @@ PLANTED = [
     Planted("code that no example has", {"docs/tour.md": "Thus:\n```cpp\nif (x)\n  stay();\n```\n"},
             "docs/tour.md:2: shows code"),
     Planted("a part of a line", {"docs/tour.md": "```cpp\nmain() {\n```\n"}, "docs/tour.md:1: shows code"),
+    Planted("code in a list that no file has", {"docs/tour.md": "1. Thus:\n\n   ```cpp\n   c();\n   ```\n"},
+            "docs/tour.md:3: shows code"),
+    Planted("an architecture without a row",
+            _REGISTERED | {"src/model/arch/registry.cc": _REGISTRY + 'Architecture{"c", build_c}'},
+            "docs/models.md: has no row of the architecture 'c'"),
+    Planted("a row without an architecture", _REGISTERED | {"src/model/arch/registry.cc": _REGISTRY.replace("b-1", "b")},
+            "docs/models.md: has a row of 'b-1'"),
+    Planted("a wrong count of architectures", _REGISTERED | {"README.md": "| architectures | 3, all |\n"},
+            "README.md: wants '| architectures | 2,'"),
     Planted("a number with two meanings", {"src/a/a.h": _SOURCE, "src/b/b.h": _SOURCE}, "and so does"),
 ]
 

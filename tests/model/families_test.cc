@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "model/arch/arch.h"
+#include "model/arch/decoder.h"
 #include "model/model.h"
 #include "support/engine_run.h"
 #include "support/paths.h"
@@ -51,17 +52,35 @@ TEST(Families, AreListedByTheirNamesInOrder) {
   for (const Architecture& architecture : all) EXPECT_TRUE(find_architecture(architecture.name));
 }
 
+// Whoever writes an architecture file and forgets its rotation hears it, before a table is looked for.
+TEST(Families, HaveNoAttentionBeforeItsRotaryTable) {
+  const gguf::File file = kvasir::test::tiny_model({}).open();
+  const auto pool = *parallel::ThreadPool::create(1);
+  Loader loader(file, *pool, {});
+  const auto sizes = Hyperparameters::read(file, LayersHave::kBoth);
+  ASSERT_TRUE(sizes);
+  Decoder decoder(loader, *sizes);
+  const auto early = decoder.attention(0);
+  ASSERT_FALSE(early);
+  EXPECT_EQ(early.error().code(), Outcome::kInternal);
+  EXPECT_NE(early.error().message().find("add_no_rotary()"), std::string::npos) << early.error().message();
+  const std::uint32_t none = decoder.add_no_rotary();
+  EXPECT_TRUE(decoder.attention(0, {.rotary = none}));
+  EXPECT_FALSE(decoder.attention(0, {.rotary = none + 1}));
+}
+
 TEST(Families, RefuseAFileThatLacksATensorByItsName) {
   // What a file may lack: the embedding serves as output, and a matrix may have no bias.
   const auto optional = [](const std::string& name) {
     return name == "output.weight" || name.ends_with(".bias");
   };
-  // Without these another form of the family is meant, which then lacks something else or loads.
+  // Without these another form of the family is meant, which then lacks something else or gives other logits.
   constexpr std::array<std::string_view, 8> kTellForms = {
       "q_norm.weight",   "attn_qkv.weight", "attn_norm_2.weight", "gate_shexp.weight",
       "attn_q_a.weight", "ffn_norm.weight", "rope_freqs.weight",  "exp_probs_b.bias"};
   for (const std::string& folder : kFolders) {
     const GgufDraft sound = GgufDraft::copy_of(file_of(folder));
+    const std::vector<float> logits = logits_of(sound);
     for (const std::string& name : sound.tensor_names()) {
       GgufDraft draft = sound;
       draft.erase_tensor(name);
@@ -71,6 +90,10 @@ TEST(Families, RefuseAFileThatLacksATensorByItsName) {
         EXPECT_TRUE(model) << folder << " without " << name;
       } else if (!tells) {
         ASSERT_FALSE(model) << folder << " without " << name;
+      }
+      if (model && tells) {
+        EXPECT_FALSE(kvasir::test::same_bits(logits_of(draft), logits))
+            << folder << ": nothing reads " << name;
       }
       if (model || tells) continue;
       EXPECT_EQ(model.error().code(), Outcome::kCorrupt);

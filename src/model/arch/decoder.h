@@ -77,7 +77,7 @@ class Decoder {
   [[nodiscard]] Result<Norm> norm_of(const std::string& name, std::uint64_t size, std::uint64_t width) const;
 
   // attn_norm; attn_q, attn_k, attn_v, or the three as one in attn_qkv; attn_output; attn_q_norm and
-  // attn_k_norm where the file has them. An empty name of the norm is none.
+  // attn_k_norm where the file has them. An empty norm is none. kInternal before its rotary table.
   [[nodiscard]] Result<Part> attention(std::uint32_t layer, const AttentionForm& form = {});
 
   // ffn_norm; ffn_gate, ffn_up, ffn_down; or with experts ffn_gate_inp and their *_exps, and

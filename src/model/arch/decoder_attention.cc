@@ -1,5 +1,6 @@
 // How a decoder reads attention.
 
+#include <string>
 #include <utility>
 
 #include "base/try.h"
@@ -50,6 +51,12 @@ Status Decoder::read_head_norms(std::uint32_t layer, HeadNorm form, Attention& m
 }
 
 Result<Part> Decoder::attention(std::uint32_t layer, const AttentionForm& form) {
+  if (form.rotary >= network_.rotary.size()) {
+    return fail(Outcome::kInternal, "the attention of layer " + std::to_string(layer) + " has rotary table " +
+                                        std::to_string(form.rotary) + " of " +
+                                        std::to_string(network_.rotary.size()) +
+                                        "; add_rotary() or add_no_rotary() comes before it");
+  }
   Part part;
   if (!form.norm.empty()) {
     KVASIR_ASSIGN(part.norm, norm(layer, form.norm));
