@@ -140,7 +140,12 @@ Status LogitsRun::scatter() {
     fillers_.swap(left);
     return {};
   }
-  KVASIR_TRY(fill_pool(UINT64_MAX));
+  // No longer than the shortest window: what lies behind one would leave all cells to the other groups.
+  std::uint64_t each = UINT64_MAX;
+  for (const model::CacheGroup& group : engine_->model().network().groups) {
+    if (group.kind == pages::GroupKind::kWindow) each = std::min(each, group.width);
+  }
+  KVASIR_TRY(fill_pool(each));
   std::vector<EditOperation> operations;
   for (const ConversationId filler : fillers_) {
     KVASIR_ASSIGN(const std::span<const Token> held, engine_->tokens(filler));

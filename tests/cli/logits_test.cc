@@ -32,9 +32,10 @@ struct Logits {
   std::string bytes;
 };
 
-Logits logits(const std::vector<std::string>& flags, const std::string& tokens = kTokens) {
+Logits logits(const std::vector<std::string>& flags, const std::string& tokens = kTokens,
+              const std::string& model = kModel) {
   const std::string out = test::scratch_directory() + "/out.f32";
-  std::vector<std::string> words = {"logits", "-m", kModel, "--tokens", tokens, "--out", out};
+  std::vector<std::string> words = {"logits", "-m", model, "--tokens", tokens, "--out", out};
   words.insert(words.end(), flags.begin(), flags.end());
   ProgramRun run = run_program(kProgram, words);
   return {std::move(run), content(out)};
@@ -98,6 +99,26 @@ TEST(LogitsVerb, GoesThroughAnArchiveToTheBit) {
     EXPECT_GT(reported(through.run, "bytes_loaded"), 0) << through.run.err;
     EXPECT_EQ(reported(through.run, "tokens_recomputed"), 0) << through.run.err;
     EXPECT_EQ(reported(plain.run, "bytes_loaded"), 0) << plain.run.err;
+  }
+}
+
+// The cells that fill the cache lie in the windows too, so that these find holes of their own.
+TEST(LogitsVerb, MovesWhatAWindowHoldsThroughAScatteredCacheAndAnArchive) {
+  const std::string directory = test::scratch_directory();
+  const std::string model = directory + "/windows.gguf";
+  const std::string tokens = directory + "/tokens.txt";
+  ASSERT_EQ(run_program(kProgram, {"synth", "window-tiny", model}).status, 0);
+  std::ofstream ids(tokens);
+  for (int i = 0; i < 1200; ++i) ids << i * 7919 % 509 << ' ';
+  ids.close();
+  const Logits plain = logits({}, tokens, model);
+  EXPECT_EQ(plain.run.status, 0) << plain.run.err;
+  for (const std::vector<std::string>& via :
+       std::vector<std::vector<std::string>>{{"--via", "compact"}, {"--via", "archive"}}) {
+    const Logits moved = logits(via, tokens, model);
+    EXPECT_EQ(moved.run.status, 0) << moved.run.err;
+    EXPECT_TRUE(moved.bytes == plain.bytes) << via[1];
+    EXPECT_GT(reported(moved.run, "cells_moved") + reported(moved.run, "bytes_loaded"), 0) << moved.run.err;
   }
 }
 
