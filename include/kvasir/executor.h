@@ -177,6 +177,7 @@ class Executor {
   Result<ArchiveReport> save(const WriteBytes& write, const SaveOptions& options = {}) const;
   Result<ArchiveReport> save(ArchiveStore& store, const std::string& name,
                              const SaveOptions& options = {}) const;
+  Result<ArchiveReport> save(std::vector<std::byte>& bytes, const SaveOptions& options = {}) const;
   [[nodiscard]] Result<std::vector<std::byte>> save_bytes(const SaveOptions& options = {}) const;
 
   // All conversations of an archive as new ones, or none of them; what they shared they share again. Errors

@@ -64,11 +64,17 @@ Result<ArchiveReport> save_to(engine::Executor& executor, std::optional<Conversa
   return in_words(executor, only, executor.save(only, *sink, options));
 }
 
-Result<std::vector<std::byte>> save_to_memory(engine::Executor& executor, std::optional<ConversationId> only,
-                                              const SaveOptions& options) {
-  std::vector<std::byte> bytes;
+Result<ArchiveReport> save_over(engine::Executor& executor, std::optional<ConversationId> only,
+                                std::vector<std::byte>& bytes, const SaveOptions& options) {
   const auto sink = archive::memory_sink(bytes);
-  KVASIR_TRY(in_public_words(executor.save(only, *sink, options)));
+  return in_public_words(executor.save(only, *sink, options));
+}
+
+Result<std::vector<std::byte>> save_to_new_memory(engine::Executor& executor,
+                                                  std::optional<ConversationId> only,
+                                                  const SaveOptions& options) {
+  std::vector<std::byte> bytes;
+  KVASIR_TRY(save_over(executor, only, bytes, options));
   return bytes;
 }
 
@@ -133,10 +139,17 @@ Result<ArchiveReport> Conversation::save(ArchiveStore& store, const std::string&
   });
 }
 
+Result<ArchiveReport> Conversation::save(std::vector<std::byte>& bytes, const SaveOptions& options) const {
+  return base::within_memory([&]() -> Result<ArchiveReport> {
+    KVASIR_ASSIGN(const Used used, Handle::use(handle_));
+    return save_over(used.executor(), used.id, bytes, options);
+  });
+}
+
 Result<std::vector<std::byte>> Conversation::save_bytes(const SaveOptions& options) const {
   return base::within_memory([&]() -> Result<std::vector<std::byte>> {
     KVASIR_ASSIGN(const Used used, Handle::use(handle_));
-    return save_to_memory(used.executor(), used.id, options);
+    return save_to_new_memory(used.executor(), used.id, options);
   });
 }
 
@@ -194,10 +207,17 @@ Result<ArchiveReport> Executor::save(ArchiveStore& store, const std::string& nam
   });
 }
 
+Result<ArchiveReport> Executor::save(std::vector<std::byte>& bytes, const SaveOptions& options) const {
+  return base::within_memory([&]() -> Result<ArchiveReport> {
+    KVASIR_ASSIGN(const std::shared_ptr<api::Core> core, this->core());
+    return save_over(*core->executor, {}, bytes, options);
+  });
+}
+
 Result<std::vector<std::byte>> Executor::save_bytes(const SaveOptions& options) const {
   return base::within_memory([&]() -> Result<std::vector<std::byte>> {
     KVASIR_ASSIGN(const std::shared_ptr<api::Core> core, this->core());
-    return save_to_memory(*core->executor, {}, options);
+    return save_to_new_memory(*core->executor, {}, options);
   });
 }
 

@@ -7,6 +7,7 @@
 
 #include "archive/hash.h"
 #include "base/bytes.h"
+#include "base/checksum.h"
 #include "base/try.h"
 #include "base/within_memory.h"
 
@@ -80,7 +81,7 @@ Status Reader::read_head() {
   KVASIR_ASSIGN(head.size, in.number<std::uint64_t>());
   KVASIR_ASSIGN(head.hash, in.number<std::uint64_t>());
   KVASIR_ASSIGN(const auto own, in.number<std::uint64_t>());
-  if (own != XXH3_64bits_withSeed(bytes.data(), kHeadBytes - sizeof(own), sections_)) {
+  if (own != base::checksum(std::span(bytes).first(kHeadBytes - sizeof(own)), sections_)) {
     return fail(Outcome::kCorrupt,
                 "the head of section " + std::to_string(sections_) + " does not agree with its checksum");
   }
@@ -98,7 +99,11 @@ Result<Kind> Reader::next() {
 
 // Where the bytes that are left are not known, memory grows as they come in. What is written over is not
 // cleared before.
-Status Reader::read_stored(std::uint64_t bytes) {
+Result<std::span<const std::byte>> Reader::read_stored(std::uint64_t bytes) {
+  if (const auto there = source_->take(bytes)) {
+    bytes_ += bytes;
+    return *there;
+  }
   const bool known = source_->left().has_value();
   for (std::uint64_t done = 0; done < bytes;) {
     const std::uint64_t left = bytes - done;
@@ -109,22 +114,22 @@ Status Reader::read_stored(std::uint64_t bytes) {
     done += some;
   }
   stored_.resize(bytes);
-  return {};
+  return std::span<const std::byte>(stored_);
 }
 
 Result<std::span<const std::byte>> Reader::take() {
   return base::within_memory([&]() -> Result<std::span<const std::byte>> {
     KVASIR_TRY(read_head());
-    KVASIR_TRY(read_stored(head_.stored));
-    if (XXH3_64bits(stored_.data(), stored_.size()) != head_.hash) {
+    KVASIR_ASSIGN(const std::span<const std::byte> stored, read_stored(head_.stored));
+    if (base::checksum(stored) != head_.hash) {
       return fail(Outcome::kCorrupt, "section " + std::to_string(sections_) + " (" + kind_text(head_.kind) +
                                          ") does not agree with its checksum");
     }
     has_head_ = false;
     ++sections_;
-    if (head_.flags == 0) return std::span<const std::byte>(stored_);
+    if (head_.flags == 0) return stored;
     expanded_.resize(head_.size);
-    KVASIR_TRY(compression_.expand(stored_, expanded_));
+    KVASIR_TRY(compression_.expand(stored, expanded_));
     return std::span<const std::byte>(expanded_);
   });
 }

@@ -28,7 +28,7 @@ class Reader {
   // Errors as take().
   [[nodiscard]] Result<Kind> next();
 
-  // What the next section holds, checked. Valid until the next call. kCorrupt where sizes or checksums do not
+  // What the next section holds, checked: where the source has it in memory, there. Valid until the next call. kCorrupt where sizes or checksums do not
   // agree, where the bytes end, or after the end; kIo; kOutOfMemory. Sizes are checked against the bytes that
   // are left, or else memory is taken as bytes come in.
   [[nodiscard]] Result<std::span<const std::byte>> take();
@@ -56,7 +56,7 @@ class Reader {
   [[nodiscard]] Status get(std::span<std::byte> into);
   [[nodiscard]] Status read_head();
   [[nodiscard]] Status check_sizes(const Head& head) const;
-  [[nodiscard]] Status read_stored(std::uint64_t bytes);
+  [[nodiscard]] Result<std::span<const std::byte>> read_stored(std::uint64_t bytes);
 
   Source* source_;
   Compression compression_;

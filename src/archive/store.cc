@@ -121,15 +121,12 @@ class MemoryStore final : public Store {
   class Writing final : public Sink {
    public:
     Writing(std::shared_ptr<Archives> archives, std::string name)
-        : archives_(std::move(archives)), name_(std::move(name)) {}
-    [[nodiscard]] Status write(std::span<const std::byte> bytes) override {
-      return base::within_memory([&]() -> Status {
-        bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
-        return {};
-      });
-    }
+        : archives_(std::move(archives)), name_(std::move(name)), sink_(memory_sink(bytes_)) {}
+    [[nodiscard]] Status expect(std::uint64_t bytes) override { return sink_->expect(bytes); }
+    [[nodiscard]] Status write(std::span<const std::byte> bytes) override { return sink_->write(bytes); }
     [[nodiscard]] Status commit() override {
       return base::within_memory([&]() -> Status {
+        KVASIR_TRY(sink_->commit());
         auto bytes = std::make_shared<const std::vector<std::byte>>(std::move(bytes_));
         const base::Lock lock(archives_->mutex);
         archives_->all[name_] = std::move(bytes);
@@ -141,6 +138,7 @@ class MemoryStore final : public Store {
     std::shared_ptr<Archives> archives_;
     std::string name_;
     std::vector<std::byte> bytes_;
+    std::unique_ptr<Sink> sink_;
   };
 
   class Reading final : public Source {
@@ -148,6 +146,9 @@ class MemoryStore final : public Store {
     explicit Reading(Bytes bytes) : bytes_(std::move(bytes)), source_(memory_source(*bytes_)) {}
     [[nodiscard]] std::optional<std::uint64_t> left() const noexcept override { return source_->left(); }
     [[nodiscard]] Status read(std::span<std::byte> into) override { return source_->read(into); }
+    [[nodiscard]] std::optional<std::span<const std::byte>> take(std::size_t count) override {
+      return source_->take(count);
+    }
 
    private:
     Bytes bytes_;

@@ -1,10 +1,12 @@
 #include "archive/stream.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
 #include "base/try.h"
 #include "base/within_memory.h"
+#include "simd/cell_moves.h"
 
 namespace kvasir::archive {
 namespace {
@@ -26,29 +28,46 @@ class FileSink final : public Sink {
   std::unique_ptr<base::ReplacingFile> file_;
 };
 
+// Memory that is there is written past the caches, since nobody reads it soon; memory that is new is not
+// cleared before.
 class MemorySink final : public Sink {
  public:
-  explicit MemorySink(std::vector<std::byte>& bytes) : bytes_(&bytes), before_(bytes.size()) {}
+  explicit MemorySink(std::vector<std::byte>& bytes) : bytes_(&bytes) {}
   ~MemorySink() override {
-    if (!committed_) bytes_->resize(before_);
+    if (!committed_) bytes_->clear();
   }
   MemorySink(const MemorySink&) = delete;
   MemorySink& operator=(const MemorySink&) = delete;
 
+  [[nodiscard]] Status expect(std::uint64_t bytes) override {
+    return base::within_memory([&]() -> Status {
+      if (bytes > bytes_->max_size()) return fail(Outcome::kOutOfMemory, "out of memory", {.wanted = bytes});
+      bytes_->reserve(bytes);
+      return {};
+    });
+  }
   [[nodiscard]] Status write(std::span<const std::byte> bytes) override {
     return base::within_memory([&]() -> Status {
-      bytes_->insert(bytes_->end(), bytes.begin(), bytes.end());
+      const std::size_t there = std::min(bytes.size(), bytes_->size() - at_);
+      if (there > 0) {
+        const simd::BytesMove move{.from = bytes.data(), .to = bytes_->data() + at_, .bytes = there};
+        simd::move_bytes({&move, 1}, {});
+      }
+      bytes_->insert(bytes_->end(), bytes.begin() + static_cast<std::ptrdiff_t>(there), bytes.end());
+      at_ += bytes.size();
       return {};
     });
   }
   [[nodiscard]] Status commit() override {
+    simd::end_moves();
+    bytes_->resize(at_);
     committed_ = true;
     return {};
   }
 
  private:
   std::vector<std::byte>* bytes_;
-  std::size_t before_;
+  std::size_t at_ = 0;
   bool committed_ = false;
 };
 
@@ -93,6 +112,12 @@ class MemorySource final : public Source {
     if (!into.empty()) std::memcpy(into.data(), bytes_.data(), into.size());
     bytes_ = bytes_.subspan(into.size());
     return {};
+  }
+  [[nodiscard]] std::optional<std::span<const std::byte>> take(std::size_t count) override {
+    if (count > bytes_.size()) return std::nullopt;  // read() says how many there are
+    const std::span<const std::byte> taken = bytes_.first(count);
+    bytes_ = bytes_.subspan(count);
+    return taken;
   }
 
  private:

@@ -20,6 +20,9 @@ class Sink {
  public:
   virtual ~Sink() = default;
 
+  // About so many bytes will be written in all: room for them may be made. kOutOfMemory.
+  [[nodiscard]] virtual Status expect(std::uint64_t /*bytes*/) { return {}; }
+
   [[nodiscard]] virtual Status write(std::span<const std::byte> bytes) = 0;
 
   // All is there: what was written takes the place of what was. Without it nothing has happened, where the
@@ -36,12 +39,17 @@ class Source {
 
   // Fills `into` wholly; kCorrupt where the bytes end before, kIo.
   [[nodiscard]] virtual Status read(std::span<std::byte> into) = 0;
+
+  // The next `count` bytes where they lie already, for as long as the source; nothing, and nothing is read,
+  // where they must be read() into memory.
+  [[nodiscard]] virtual std::optional<std::span<const std::byte>> take(std::size_t /*count*/) { return {}; }
 };
 
 // A file that is replaced at commit(), and not before (base::ReplacingFile). Errors as FileSystem::replace().
 [[nodiscard]] Result<std::unique_ptr<Sink>> file_sink(base::FileSystem& files, const std::string& path);
 
-// Appends to `bytes`, which outlives it; without commit() they are as before.
+// In the place of what `bytes` hold, which outlive it: their memory is written over. Without commit() they
+// are none.
 [[nodiscard]] std::unique_ptr<Sink> memory_sink(std::vector<std::byte>& bytes);
 
 // A user's function, which outlives it. What it throws is kIo.

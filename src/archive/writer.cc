@@ -6,6 +6,7 @@
 
 #include "archive/hash.h"
 #include "base/bytes.h"
+#include "base/checksum.h"
 #include "base/try.h"
 #include "base/within_memory.h"
 
@@ -60,8 +61,8 @@ Status Writer::put_section(Kind kind, std::uint32_t flags, std::uint64_t size,
   out.number(flags);
   out.number(std::uint64_t{stored.size()});
   out.number(size);
-  out.number(std::uint64_t{XXH3_64bits(stored.data(), stored.size())});
-  out.number(std::uint64_t{XXH3_64bits_withSeed(head.data(), head.size(), sections_)});
+  out.number(base::checksum(stored));
+  out.number(base::checksum(head, sections_));
   if (kind != kEnd) hash_->whole.add(head);
   KVASIR_TRY(put(head));
   KVASIR_TRY(put(stored));

@@ -12,6 +12,8 @@ namespace kvasir::engine {
 namespace {
 
 constexpr std::uint64_t kOriginBytesMax = std::uint64_t{16} << 20;
+// Of most archives, all but their cells and the heads of these.
+constexpr std::uint64_t kSmallBytes = std::uint64_t{1} << 20;
 constexpr std::uint64_t kContentsBytesMax = std::uint64_t{1} << 40;
 
 }  // namespace
@@ -24,6 +26,10 @@ ArchiveReport report_of(const Saved& saved) {
     for (const pages::CellStretch& stretch : stretches) about.cells += stretch.count;
   }
   return about;
+}
+
+std::uint64_t expected_bytes(std::uint64_t cells) noexcept {
+  return cells + cells / 1024 + kSmallBytes;
 }
 
 Status write_small_sections(const Saved& saved, archive::Writer& writer) {
@@ -61,6 +67,7 @@ Result<ArchiveReport> save(Engine& engine, std::span<const ConversationId> ids, 
     KVASIR_ASSIGN(const std::unique_ptr<SaveJob> job, SaveJob::begin(engine, ids));
     ArchiveReport about = report_of(job->saved());
     about.cell_bytes = job->bytes_total();
+    if (options.compression == 0) KVASIR_TRY(sink.expect(expected_bytes(job->bytes_total())));
     KVASIR_TRY(write_small_sections(job->saved(), writer));
     SaveJob::State state = SaveJob::State::kGoesOn;
     while (state != SaveJob::State::kEnd) {

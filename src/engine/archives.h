@@ -17,6 +17,9 @@ namespace kvasir::engine {
 // What is in it, without bytes.
 [[nodiscard]] ArchiveReport report_of(const Saved& saved);
 
+// About how many bytes an archive will have whose cells have so many.
+[[nodiscard]] std::uint64_t expected_bytes(std::uint64_t cells) noexcept;
+
 // Errors of the sink. Throws std::bad_alloc.
 [[nodiscard]] Status write_small_sections(const Saved& saved, archive::Writer& writer);
 

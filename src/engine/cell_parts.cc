@@ -2,9 +2,9 @@
 // cells side by side have of one part comes together, cell by cell; then the next part.
 
 #include <algorithm>
-#include <vector>
 
 #include "base/try.h"
+#include "engine/blocks_read.h"
 #include "engine/engine.h"
 
 namespace kvasir::engine {
@@ -33,7 +33,9 @@ void Engine::read_part(const CellPart& part, std::span<std::byte> out) const noe
     return arena_.export_state(states_[part.group], frames, part.part, part.skipped / sizeof(float), out);
   }
   const kv::LayerGeometry& layer = model_->network().groups[part.group].layers[part.part];
-  arena_.export_cells(layer, place(part.group, part.at, part.part), part.count, out);
+  const bool last = part.part + 1 == part_count(part.group);
+  const kv::FrameCell next = place(part.group, part.at, last ? part.part : part.part + 1);
+  arena_.export_cells(layer, place(part.group, part.at, part.part), part.count, out, last ? nullptr : &next);
 }
 
 void Engine::write_part(const CellPart& part, std::span<const std::byte> in) noexcept {
@@ -46,19 +48,17 @@ void Engine::write_part(const CellPart& part, std::span<const std::byte> in) noe
 }
 
 // Wherever they lie.
-Status Engine::export_part(const CellPart& part, std::span<std::byte> out) const {
+Status Engine::export_part(const CellPart& part, BlocksRead& read, std::span<std::byte> out) const {
   if (!pages::in_tier(part.at.page)) {
     read_part(part, out);
     return {};
   }
   const pages::TierRunId run = pages::tier_run(part.at.page);
-  std::vector<std::byte> block(tiers_->size_of(store_->tier_runs().block(run)));
-  KVASIR_TRY(tiers_->read(store_->tier_runs().block(run), block));
+  KVASIR_ASSIGN(const std::span<const std::byte> all, read.bytes(*tiers_, store_->tier_runs().block(run)));
   std::uint64_t before = 0;
   for (std::uint32_t i = 0; i < part.part; ++i)
     before += part_bytes(part.group, i) * store_->tier_runs().cells(run);
   const std::uint64_t cell = part_bytes(part.group, part.part);
-  const std::span<const std::byte> all = block;
   std::ranges::copy(all.subspan(before + part.at.cell * cell + part.skipped, out.size()), out.begin());
   return {};
 }

@@ -46,7 +46,7 @@ std::uint64_t CellSections::bytes_total() const noexcept {
   return bytes;
 }
 
-CellSection CellSections::next(std::uint64_t bytes) const noexcept {
+CellSection CellSections::next(std::uint64_t bytes, std::uint64_t most) const noexcept {
   CellSection section{.group = static_cast<std::uint32_t>(group_), .first = first_};
   if (state(group_)) {
     section.count = 1;
@@ -56,7 +56,9 @@ CellSection CellSections::next(std::uint64_t bytes) const noexcept {
     return section;
   }
   const std::uint64_t cell = std::max<std::uint64_t>(1, cell_bytes(group_));
-  section.count = std::min(cells_[group_] - first_, std::max<std::uint64_t>(1, bytes / cell));
+  const std::uint64_t lanes = pages::kCellsStep * cell <= most ? pages::kCellsStep : 1;
+  const std::uint64_t count = std::max<std::uint64_t>(1, bytes / cell / lanes) * lanes;
+  section.count = std::min(cells_[group_] - first_, count);
   section.parts = static_cast<std::uint32_t>(part_bytes_[group_].size());
   section.bytes = section.count * cell_bytes(group_);
   return section;

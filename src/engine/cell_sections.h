@@ -2,6 +2,7 @@
 // of some cells together. A recurrent state comes entry by entry, each in a section of its own.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -9,6 +10,7 @@
 
 #include "engine/saved.h"
 #include "kvasir/result.h"
+#include "pages/types.h"
 
 namespace kvasir::engine {
 
@@ -32,8 +34,9 @@ class CellSections {
 
   [[nodiscard]] bool done() const noexcept { return group_ == cells_.size(); }
 
-  // What comes next where a section holds about `bytes`. Not when done().
-  [[nodiscard]] CellSection next(std::uint64_t bytes) const noexcept;
+  // What comes next where a section holds about `bytes`: whole groups of lanes where these are at most `most`
+  // bytes. Not when done().
+  [[nodiscard]] CellSection next(std::uint64_t bytes, std::uint64_t most = 0) const noexcept;
 
   // The same for a section that is there, whose content is what follows its head. kCorrupt where it is not
   // what comes next.
@@ -49,6 +52,17 @@ class CellSections {
   [[nodiscard]] std::uint64_t cell_bytes(std::size_t group) const noexcept;  // of one cell, all parts
   [[nodiscard]] std::uint64_t part_bytes(std::size_t group, std::uint32_t part) const noexcept {
     return part_bytes_[group][part];
+  }
+
+  // How many cells of `cell_bytes` each are copied in one go where about `bytes` are to be: at least one, and
+  // whole groups of lanes where they are more.
+  [[nodiscard]] static std::uint64_t cells_at_once(std::uint64_t bytes, std::uint64_t cell_bytes) noexcept {
+    const std::uint64_t cells = std::max<std::uint64_t>(1, bytes / std::max<std::uint64_t>(1, cell_bytes));
+    return cells < pages::kCellsStep ? cells : cells / pages::kCellsStep * pages::kCellsStep;
+  }
+  // The same for bytes of a state, whole numbers of it.
+  [[nodiscard]] static std::uint64_t state_bytes_at_once(std::uint64_t bytes) noexcept {
+    return std::max<std::uint64_t>(1, bytes / sizeof(float)) * sizeof(float);
   }
 
   static constexpr std::size_t kHeadBytes = 16;

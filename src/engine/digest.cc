@@ -65,13 +65,12 @@ Result<std::uint64_t> Engine::digest() const {
 
 // The logical positions and contents of a run's cells, wherever they lie.
 Status Engine::append_run(std::size_t group, const pages::Run& run, std::vector<std::byte>& out) const {
-  std::vector<std::byte> away;
+  tiers::BytesOfBlock away;
   std::size_t cells_away = 0;
   if (pages::in_tier(run.page)) {
     const pages::TierRunId id = pages::tier_run(run.page);
     cells_away = store_->tier_runs().cells(id);
-    away.resize(tiers_->size_of(store_->tier_runs().block(id)));
-    KVASIR_TRY(tiers_->read(store_->tier_runs().block(id), away));
+    KVASIR_ASSIGN(away, tiers_->read(store_->tier_runs().block(id)));
   }
   const auto its_group = static_cast<std::uint32_t>(group);
   for (std::uint32_t cell = run.cell; cell < run.cell + run.count; ++cell) {
@@ -79,7 +78,7 @@ Status Engine::append_run(std::size_t group, const pages::Run& run, std::vector<
         static_cast<std::int64_t>(store_->position(group, run.page, cell)) + run.shift;
     const auto* const bytes = reinterpret_cast<const std::byte*>(&position);
     out.insert(out.end(), bytes, bytes + sizeof(position));
-    auto from = away.begin();
+    auto from = away.all().begin();
     for (std::uint32_t part = 0; part < part_count(group); ++part) {
       const auto size = static_cast<std::ptrdiff_t>(part_bytes(group, part));
       if (cells_away == 0) {

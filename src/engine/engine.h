@@ -45,6 +45,8 @@
 
 namespace kvasir::engine {
 
+class BlocksRead;
+
 using kvasir::ConversationId;
 
 // Sizes of an engine, all in tokens.
@@ -516,7 +518,7 @@ class Engine {
   [[nodiscard]] std::uint64_t cell_bytes(std::size_t group) const noexcept;  // of all its parts
   void read_part(const CellPart& part, std::span<std::byte> out) const noexcept;
   void write_part(const CellPart& part, std::span<const std::byte> in) noexcept;
-  [[nodiscard]] Status export_part(const CellPart& part, std::span<std::byte> out) const;
+  [[nodiscard]] Status export_part(const CellPart& part, BlocksRead& read, std::span<std::byte> out) const;
   [[nodiscard]] Result<std::vector<pages::CellAt>> first_cells(const Conversation& conversation,
                                                                std::uint32_t group,
                                                                std::uint64_t count) const;

@@ -72,6 +72,7 @@ Result<ArchiveReport> Executor::save(std::optional<ConversationId> only, archive
     }
     ArchiveReport about = report_of(job->saved());
     about.cell_bytes = job->bytes_total();
+    if (options.compression == 0) KVASIR_TRY(sink.expect(expected_bytes(job->bytes_total())));
     KVASIR_TRY(write_small_sections(job->saved(), writer));
     KVASIR_TRY(write_cells(*job, writer, options));
     job.reset();

@@ -152,26 +152,33 @@ void LoadJob::fill_cells(std::uint64_t count, std::uint64_t bytes) noexcept {
   done_ += bytes;
 }
 
-bool LoadJob::fill() noexcept {
+// Some cells of the part at hand, or some of a state's numbers: about `most` bytes.
+void LoadJob::fill_slice(std::uint64_t most) noexcept {
   const std::uint64_t bytes = sections_.part_bytes(section_.group, part_);
-  if (sections_.state(section_.group)) {
-    const std::uint64_t some = std::min(bytes - skipped_, SaveJob::kSliceBytes);
-    fill_cells(1, some);
-    skipped_ += some;
-    if (skipped_ < bytes) return true;
-  } else {
-    const std::uint64_t most =
-        std::max<std::uint64_t>(1, SaveJob::kSliceBytes / std::max<std::uint64_t>(1, bytes));
-    const std::uint64_t count = std::min(section_.count - cell_, most);
+  if (!sections_.state(section_.group)) {
+    const std::uint64_t count =
+        std::min(section_.count - cell_, CellSections::cells_at_once(most, bytes));
     fill_cells(count, count * bytes);
     cell_ += count;
-    if (cell_ < section_.count) return true;
+    return;
   }
-  cell_ = 0;
-  skipped_ = 0;
-  if (++part_ < section_.first_part + section_.parts) return true;
-  sections_.pass(section_);
-  return false;
+  const std::uint64_t some = std::min(bytes - skipped_, CellSections::state_bytes_at_once(most));
+  fill_cells(1, some);
+  skipped_ += some;
+  if (skipped_ == bytes) ++cell_;
+}
+
+bool LoadJob::fill() noexcept {
+  for (const std::uint64_t end = done_ + SaveJob::kSliceBytes; done_ < end;) {
+    fill_slice(end - done_);
+    if (cell_ < section_.count) continue;
+    cell_ = 0;
+    skipped_ = 0;
+    if (++part_ < section_.first_part + section_.parts) continue;
+    sections_.pass(section_);
+    return false;
+  }
+  return true;
 }
 
 void LoadJob::install() noexcept {

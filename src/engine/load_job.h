@@ -52,6 +52,7 @@ class LoadJob {
  private:
   explicit LoadJob(Engine& engine) : engine_(&engine) {}
   void fill_cells(std::uint64_t count, std::uint64_t bytes) noexcept;
+  void fill_slice(std::uint64_t most) noexcept;
   [[nodiscard]] Status take_slots(const Saved& saved, bool recompute);
   void install() noexcept;
 

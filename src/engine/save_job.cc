@@ -96,7 +96,8 @@ Result<std::unique_ptr<SaveJob>> SaveJob::begin(Engine& engine, std::span<const 
 
 // Bytes of the section before are written over, not cleared.
 void SaveJob::begin_section() {
-  section_ = sections_.next(kSectionBytes);
+  section_ = sections_.next(kSectionBytes, kSectionBytesMost);
+  read_.forget_unused();
   std::vector<std::byte> head;
   CellSections::append_head(section_, sections_.state(section_.group), head);
   content_.resize(head.size() + section_.bytes);
@@ -108,32 +109,40 @@ void SaveJob::begin_section() {
   open_ = true;
 }
 
-// A few cells of the part at hand, or some of a state's numbers. Whether the part goes on.
-Result<bool> SaveJob::copy_slice() {
+// Some cells of the part at hand, or some of a state's numbers: about `most` bytes.
+Status SaveJob::copy_slice(std::uint64_t most) {
   const std::uint64_t bytes = sections_.part_bytes(section_.group, part_);
-  const std::uint64_t most = std::max<std::uint64_t>(1, kSliceBytes / std::max<std::uint64_t>(1, bytes));
   const bool state = sections_.state(section_.group);
-  const std::uint64_t end = std::min(section_.count, cell_ + most);
+  const std::uint64_t end = std::min(section_.count, cell_ + CellSections::cells_at_once(most, bytes));
   while (cell_ < end) {
     const std::uint64_t number = section_.first + cell_;
     const pages::Run& run = snapshot_->cells(section_.group).at(number);
     const std::uint64_t behind = number - run.ordinal;
     const auto some = static_cast<std::uint32_t>(std::min(run.count - behind, end - cell_));
-    const std::uint64_t copied = state ? std::min(bytes - skipped_, kSliceBytes) : some * bytes;
+    const std::uint64_t copied =
+        state ? std::min(bytes - skipped_, CellSections::state_bytes_at_once(most)) : some * bytes;
     KVASIR_TRY(engine_->export_part({.group = section_.group,
                                      .part = part_,
                                      .at = {run.page, run.cell + static_cast<std::uint32_t>(behind)},
                                      .count = some,
                                      .skipped = skipped_},
-                                    std::span(content_).subspan(at_, copied)));
+                                    read_, std::span(content_).subspan(at_, copied)));
     at_ += copied;
     done_ += copied;
     engine_->bytes_moved_ += copied;
     skipped_ += state ? copied : 0;
-    if (state && skipped_ < bytes) return true;
+    if (state && skipped_ < bytes) return {};
     cell_ += some;
   }
-  return cell_ < section_.count;
+  return {};
+}
+
+// Whether the section goes on, with another part where the one at hand is copied.
+bool SaveJob::next_part() noexcept {
+  if (cell_ < section_.count) return true;
+  cell_ = 0;
+  skipped_ = 0;
+  return ++part_ < section_.first_part + section_.parts;
 }
 
 Result<SaveJob::State> SaveJob::advance() {
@@ -142,14 +151,15 @@ Result<SaveJob::State> SaveJob::advance() {
       if (sections_.done()) return State::kEnd;
       begin_section();
     }
-    KVASIR_ASSIGN(const bool goes_on, copy_slice());
-    if (goes_on) return State::kGoesOn;
-    cell_ = 0;
-    skipped_ = 0;
-    if (++part_ < section_.first_part + section_.parts) return State::kGoesOn;
-    sections_.pass(section_);
-    open_ = false;
-    return State::kSection;
+    for (const std::uint64_t end = done_ + kSliceBytes; done_ < end;) {
+      KVASIR_TRY(copy_slice(end - done_));
+      if (!next_part()) {
+        sections_.pass(section_);
+        open_ = false;
+        return State::kSection;
+      }
+    }
+    return State::kGoesOn;
   });
 }
 

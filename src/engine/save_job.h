@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/blocks_read.h"
 #include "engine/cell_sections.h"
 #include "engine/engine.h"
 #include "engine/saved.h"
@@ -38,18 +39,22 @@ class SaveJob {
   [[nodiscard]] std::uint64_t bytes_total() const noexcept { return total_; }
 
   static constexpr std::uint64_t kSliceBytes = 65'536;
-  // Of a section of cells: few enough to stay in a cache between being copied, hashed and written.
-  static constexpr std::uint64_t kSectionBytes = 262'144;
+  // Of a section of cells: few enough to stay in a cache between being copied, hashed and written, but whole
+  // groups of lanes as long as they are not many more.
+  static constexpr std::uint64_t kSectionBytes = 524'288;
+  static constexpr std::uint64_t kSectionBytesMost = 4'194'304;
 
  private:
   SaveJob(Engine& engine, std::unique_ptr<pages::Snapshot> snapshot) noexcept
       : engine_(&engine), snapshot_(std::move(snapshot)) {}
   void begin_section();
-  [[nodiscard]] Result<bool> copy_slice();
+  [[nodiscard]] Status copy_slice(std::uint64_t most);
+  [[nodiscard]] bool next_part() noexcept;
 
   Engine* engine_;
   std::unique_ptr<pages::Snapshot> snapshot_;
   Saved saved_;
+  BlocksRead read_;
   std::vector<std::byte> content_;
   std::uint64_t done_ = 0;
   std::uint64_t total_ = 0;

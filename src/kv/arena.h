@@ -145,8 +145,9 @@ class Arena {
   [[nodiscard]] std::size_t cell_bytes(const LayerGeometry& layer) const noexcept;
 
   // Cells to bytes and back, exactly; the span has count * cell_bytes() bytes. Any bytes may be imported.
-  void export_cells(const LayerGeometry& layer, FrameCell from, std::uint32_t count,
-                    std::span<std::byte> out) const noexcept;
+  // `next`, if any, is where as many cells lie that will be exported next; they are fetched meanwhile.
+  void export_cells(const LayerGeometry& layer, FrameCell from, std::uint32_t count, std::span<std::byte> out,
+                    const FrameCell* next = nullptr) const noexcept;
   void import_cells(const LayerGeometry& layer, FrameCell to, std::uint32_t count,
                     std::span<const std::byte> in) noexcept;
 
@@ -182,6 +183,8 @@ class Arena {
   // The parts of one layer: the same for every frame.
   [[nodiscard]] HeadPart keys_of(const LayerGeometry& layer, std::uint32_t head) const noexcept;
   [[nodiscard]] HeadPart values_of(const LayerGeometry& layer, std::uint32_t head) const noexcept;
+
+  [[nodiscard]] HeadPart part_of(const LayerGeometry& layer, std::uint32_t index) const noexcept;
 
   [[nodiscard]] std::byte* frame_at(pages::FrameId frame) noexcept {
     return bytes_.data() + static_cast<std::size_t>(frame) * frame_bytes_;

@@ -15,6 +15,9 @@ namespace {
 // Runs of values that are handed on together.
 constexpr std::size_t kMovesAtOnce = 32;
 
+// Keys or values of a head that are fetched before they are read: as many as memory needs to bring them.
+constexpr std::uint32_t kPartsAhead = 2;
+
 // A NaN in every float type, and scales of NaN.
 constexpr int kPoison = 0xFF;
 
@@ -183,6 +186,7 @@ void Arena::copy_some_lanes(const Plane& plane, const simd::Repeat& heads, const
       some.to = rows.data();
       some.rows = std::min(kRowsAtOnce, plane.units - row);
       some.from = from.data();
+      some.read_soon = true;
       simd::move_lanes(some, {});
       copy_rows(rows.data() + in_row, all.to + offset, plane.unit_step(), some.rows,
                 segment.count * plane.unit_bytes);
@@ -201,6 +205,7 @@ void Arena::copy_cells(const LayerGeometry& layer, const CopyPlan& plan,
   copy.heads.step = values.bytes(page_cells_);
   copy_values(values.numbers(), copy);
   if (values.scales().units > 0) copy_values(values.scales(), copy);
+  simd::end_moves();
 }
 
 void Arena::swap_cells(const LayerGeometry& layer, FrameCell a, FrameCell b) noexcept {
@@ -248,20 +253,31 @@ void Arena::poison_cells(const LayerGeometry& layer, FrameCell at, std::uint32_t
   }
 }
 
+// Keys head by head, then values head by head: the order of a frame, and of a cell that is exported.
+HeadPart Arena::part_of(const LayerGeometry& layer, std::uint32_t index) const noexcept {
+  return index < layer.kv_heads ? keys_of(layer, index) : values_of(layer, index - layer.kv_heads);
+}
+
 std::size_t Arena::cell_bytes(const LayerGeometry& layer) const noexcept {
   return layer.kv_heads * (keys_of(layer, 0).row_bytes() + values_of(layer, 0).row_bytes());
 }
 
 void Arena::export_cells(const LayerGeometry& layer, FrameCell from, std::uint32_t count,
-                         std::span<std::byte> out) const noexcept {
+                         std::span<std::byte> out, const FrameCell* next) const noexcept {
   const std::size_t cell_size = cell_bytes(layer);
+  const std::byte* const frame = frame_at(from.frame);
   std::byte* to = out.data();
-  for (const HeadPart::Kind kind : {HeadPart::Kind::kKeys, HeadPart::Kind::kValues}) {
-    for (std::uint32_t head = 0; head < layer.kv_heads; ++head) {
-      const HeadPart part = kind == HeadPart::Kind::kKeys ? keys_of(layer, head) : values_of(layer, head);
-      part.read_rows(frame_at(from.frame), from.cell, count, to, cell_size);
-      to += part.row_bytes();
+  const std::uint32_t parts = 2 * layer.kv_heads;  // at least kPartsAhead
+  for (std::uint32_t i = 0; i < parts; ++i) {
+    const std::uint32_t coming = i + kPartsAhead;
+    if (coming < parts) {
+      part_of(layer, coming).fetch_rows(frame, from.cell, count);
+    } else if (next != nullptr) {
+      part_of(layer, coming - parts).fetch_rows(frame_at(next->frame), next->cell, count);
     }
+    const HeadPart part = part_of(layer, i);
+    part.read_rows(frame, from.cell, count, to, cell_size);
+    to += part.row_bytes();
   }
 }
 
@@ -269,13 +285,12 @@ void Arena::import_cells(const LayerGeometry& layer, FrameCell to, std::uint32_t
                          std::span<const std::byte> in) noexcept {
   const std::size_t cell_size = cell_bytes(layer);
   const std::byte* from = in.data();
-  for (const HeadPart::Kind kind : {HeadPart::Kind::kKeys, HeadPart::Kind::kValues}) {
-    for (std::uint32_t head = 0; head < layer.kv_heads; ++head) {
-      const HeadPart part = kind == HeadPart::Kind::kKeys ? keys_of(layer, head) : values_of(layer, head);
-      part.write_rows(frame_at(to.frame), to.cell, count, from, cell_size);
-      from += part.row_bytes();
-    }
+  for (std::uint32_t i = 0; i < 2 * layer.kv_heads; ++i) {
+    const HeadPart part = part_of(layer, i);
+    part.write_rows(frame_at(to.frame), to.cell, count, from, cell_size);
+    from += part.row_bytes();
   }
+  simd::end_moves();
 }
 
 void Arena::append_cell(const LayerGeometry& layer, pages::FrameId frame, std::uint32_t cell,

@@ -7,6 +7,7 @@
 #include "kv/transpose.h"
 #include "quant/block_type.h"
 #include "quant/half.h"
+#include "simd/cell_moves.h"
 
 namespace kvasir::kv {
 namespace {
@@ -15,6 +16,9 @@ using simd::CacheElement;
 using simd::CellLayout;
 
 constexpr std::size_t kMaxBlockBytes = 34;
+
+// Rows that are handed on together.
+constexpr std::size_t kMovesAtOnce = 32;
 
 // Blocks that are packed or unpacked in one call.
 constexpr std::size_t kBlocksAtOnce = 4;
@@ -36,10 +40,20 @@ void copy_units_of(const std::byte* from, std::size_t from_step, std::byte* to, 
   }
 }
 
+// Bytes side by side, mostly few: in pieces of fixed sizes, which cost no call.
+void copy_bytes(const std::byte* from, std::byte* to, std::size_t bytes) noexcept {
+  constexpr std::size_t kPiece = 64;
+  constexpr std::size_t kSmallPiece = 16;
+  for (; bytes >= kPiece; bytes -= kPiece, from += kPiece, to += kPiece) std::memcpy(to, from, kPiece);
+  for (; bytes >= kSmallPiece; bytes -= kSmallPiece, from += kSmallPiece, to += kSmallPiece)
+    std::memcpy(to, from, kSmallPiece);
+  if (bytes > 0) std::memcpy(to, from, bytes);
+}
+
 void copy_units(const std::byte* from, std::size_t from_step, std::byte* to, std::size_t to_step,
                 std::size_t count, std::size_t unit_bytes) noexcept {
   if (from_step == unit_bytes && to_step == unit_bytes) {
-    std::memcpy(to, from, count * unit_bytes);
+    copy_bytes(from, to, count * unit_bytes);
   } else if (unit_bytes == 1) {
     copy_units_of<1>(from, from_step, to, to_step, count);
   } else if (unit_bytes == 2) {
@@ -49,23 +63,43 @@ void copy_units(const std::byte* from, std::size_t from_step, std::byte* to, std
   }
 }
 
-// The four bits of dimension `d` of a block, in the order of the block type's bytes.
-unsigned nibble(const std::byte* bytes, std::size_t d) noexcept {
-  const auto byte = std::to_integer<unsigned>(bytes[d % 16]);
-  return d < 16 ? byte & 15U : byte >> 4;
+// Sixteen bytes of q4_0, as vectors.
+using Codes [[gnu::vector_size(16)]] = std::uint8_t;
+
+Codes load_codes(const std::byte* from) noexcept {
+  Codes codes{};
+  std::memcpy(&codes, from, sizeof(codes));
+  return codes;
 }
 
-// Between the block type's order, which pairs d and d + 16, and that of keys, which pairs neighbours.
+// Between the block type's order, which pairs d and d + 16 in a byte, and that of keys, which pairs
+// neighbours.
 void pair_neighbours(const std::byte* halves, std::byte* pairs) noexcept {
-  for (std::size_t i = 0; i < 16; ++i) {
-    pairs[i] = static_cast<std::byte>(nibble(halves, 2 * i) | (nibble(halves, 2 * i + 1) << 4));
-  }
+  const Codes codes = load_codes(halves);
+  const Codes low = codes & 15;
+  const Codes high = codes >> 4;
+  const Codes even =
+      __builtin_shufflevector(low, high, 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+  const Codes odd =
+      __builtin_shufflevector(low, high, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+  const Codes all = even | (odd << 4);
+  std::memcpy(pairs, &all, sizeof(all));
 }
 void pair_halves(const std::byte* pairs, std::byte* halves) noexcept {
-  const auto of = [pairs](std::size_t d) {
-    return (std::to_integer<unsigned>(pairs[d / 2]) >> (d % 2 * 4)) & 15U;
-  };
-  for (std::size_t i = 0; i < 16; ++i) halves[i] = static_cast<std::byte>(of(i) | (of(i + 16) << 4));
+  const Codes codes = load_codes(pairs);
+  const Codes even = codes & 15;
+  const Codes odd = codes >> 4;
+  const Codes low =
+      __builtin_shufflevector(even, odd, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+  const Codes high =
+      __builtin_shufflevector(even, odd, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+  const Codes all = low | (high << 4);
+  std::memcpy(halves, &all, sizeof(all));
+}
+
+// Fetches the first bytes of what is read next.
+void fetch(const std::byte* from, std::size_t bytes) noexcept {
+  for (std::size_t at = 0; at < bytes; at += 64) __builtin_prefetch(from + at, 0, 2);
 }
 
 }  // namespace
@@ -194,8 +228,7 @@ void HeadPart::write_row(std::byte* frame, std::size_t cell, const std::byte* ro
 
 // Cells whose lanes are copied together; 1 where they are not.
 std::size_t HeadPart::square_side() const noexcept {
-  const bool lanes = numbers_.lanes > 1 && !simd::is_blocks(element_);
-  return lanes ? 16 / numbers_.unit_bytes : 1;
+  return numbers_.lanes > 1 ? 16 / numbers_.unit_bytes : 1;
 }
 
 template <class Element>
@@ -233,6 +266,93 @@ void HeadPart::write_square_lanes(std::byte* frame, std::size_t cell, const std:
   for (std::size_t i = 0; i < kRows; ++i) clear_padding(frame, cell + i);
 }
 
+// A whole group of lanes is put together beside the frame, some units at a time, and written past the caches.
+template <class Element>
+void HeadPart::write_group(std::byte* frame, std::size_t cell, const std::byte* rows,
+                           std::size_t row_step) const noexcept {
+  constexpr std::size_t kRows = kSide<Element>;
+  constexpr std::size_t kStep = simd::kCellLanes * sizeof(Element);
+  constexpr std::size_t kUnitsAtOnce = 64;
+  alignas(64) std::array<std::byte, kUnitsAtOnce * kStep> units;  // written before it is read
+  for (std::size_t first = 0; first < numbers_.units; first += kUnitsAtOnce) {
+    const std::size_t some = std::min(kUnitsAtOnce, numbers_.units - first);
+    for (std::size_t lane = 0; lane < simd::kCellLanes; lane += kRows) {
+      const std::byte* const from = rows + lane * row_step + first * sizeof(Element);
+      std::byte* const to = units.data() + lane * sizeof(Element);
+      const std::size_t squares = some / kRows * kRows;
+      for (std::size_t unit = 0; unit < squares; unit += kRows)
+        transpose_square<Element>(from + unit * sizeof(Element), row_step, to + unit * kStep, kStep);
+      for (std::size_t unit = squares; unit < some; ++unit) {
+        copy_units_of<sizeof(Element)>(from + unit * sizeof(Element), row_step, to + unit * kStep,
+                                       sizeof(Element), kRows);
+      }
+    }
+    const simd::BytesMove move{.from = units.data(),
+                               .to = frame + numbers_.at(cell) + first * kStep,
+                               .bytes = some * kStep};
+    simd::move_bytes({&move, 1}, {});
+  }
+}
+
+// Rows that lie in the frame as they come are written past the caches, too.
+void HeadPart::write_beside(std::byte* frame, std::size_t cell, std::size_t count, const std::byte* rows,
+                            std::size_t row_step) const noexcept {
+  std::array<simd::BytesMove, kMovesAtOnce> moves;
+  for (std::size_t first = 0; first < count; first += moves.size()) {
+    const std::size_t some = std::min(moves.size(), count - first);
+    for (std::size_t i = 0; i < some; ++i) {
+      moves[i] = {.from = rows + (first + i) * row_step,
+                  .to = frame + numbers_.at(cell + first + i),
+                  .bytes = numbers_.units * numbers_.unit_bytes};
+    }
+    simd::move_bytes(std::span(moves).first(some), {});
+  }
+}
+
+// A whole group of lanes, block by block: 16 cells, whose units are bytes.
+void HeadPart::read_square_blocks(const std::byte* frame, std::size_t cell, std::byte* rows,
+                                  std::size_t row_step) const noexcept {
+  const std::size_t units = numbers_.units / scales_.units;
+  for (std::size_t block = 0; block < scales_.units; ++block) {
+    std::byte* const to = rows + block * block_bytes();
+    copy_units_of<CellLayout::kScaleBytes>(frame + scales_.at(cell) + block * scales_.unit_step(),
+                                           CellLayout::kScaleBytes, to, row_step, simd::kCellLanes);
+    const std::byte* const from = frame + numbers_.at(cell) + block * units * numbers_.unit_step();
+    for (std::size_t unit = 0; unit < units; unit += simd::kCellLanes) {
+      transpose_square<std::uint8_t>(from + unit * numbers_.unit_step(), numbers_.unit_step(),
+                                     to + CellLayout::kScaleBytes + unit, row_step);
+    }
+    if (element_ != CacheElement::kQ4_0) continue;
+    for (std::size_t i = 0; i < simd::kCellLanes; ++i) {
+      std::byte* const codes = to + i * row_step + CellLayout::kScaleBytes;
+      pair_halves(codes, codes);
+    }
+  }
+}
+
+void HeadPart::write_square_blocks(std::byte* frame, std::size_t cell, const std::byte* rows,
+                                   std::size_t row_step) const noexcept {
+  const std::size_t units = numbers_.units / scales_.units;
+  for (std::size_t block = 0; block < scales_.units; ++block) {
+    const std::byte* const from = rows + block * block_bytes();
+    copy_units_of<CellLayout::kScaleBytes>(from, row_step,
+                                           frame + scales_.at(cell) + block * scales_.unit_step(),
+                                           CellLayout::kScaleBytes, simd::kCellLanes);
+    std::byte* const to = frame + numbers_.at(cell) + block * units * numbers_.unit_step();
+    if (element_ == CacheElement::kQ4_0) {
+      std::array<std::byte, simd::kCellLanes * (simd::kBlockDims / 2)> pairs;  // written wholly
+      for (std::size_t i = 0; i < simd::kCellLanes; ++i)
+        pair_neighbours(from + i * row_step + CellLayout::kScaleBytes, pairs.data() + i * units);
+      transpose_square<std::uint8_t>(pairs.data(), units, to, numbers_.unit_step());
+      continue;
+    }
+    for (std::size_t unit = 0; unit < units; unit += simd::kCellLanes) {
+      transpose_square<std::uint8_t>(from + CellLayout::kScaleBytes + unit, row_step,
+                                     to + unit * numbers_.unit_step(), numbers_.unit_step());
+    }
+  }
+}
+
 template <class Row, class Square>
 void HeadPart::by_squares(std::size_t cell, std::size_t count, const Row& row, const Square& square) const {
   const std::size_t side = square_side();
@@ -240,6 +360,8 @@ void HeadPart::by_squares(std::size_t cell, std::size_t count, const Row& row, c
     const bool fits = side > 1 && (cell + at) % side == 0 && count - at >= side;
     if (!fits) {
       row(at);
+    } else if (numbers_.unit_bytes == 1) {
+      square(at, std::uint8_t{});
     } else if (numbers_.unit_bytes == 2) {
       square(at, std::uint16_t{});
     } else {
@@ -251,20 +373,54 @@ void HeadPart::by_squares(std::size_t cell, std::size_t count, const Row& row, c
 
 void HeadPart::read_rows(const std::byte* frame, std::size_t cell, std::size_t count, std::byte* rows,
                          std::size_t row_step) const noexcept {
+  if (!simd::is_blocks(element_) && numbers_.lanes == 1) {
+    const std::byte* from = frame + numbers_.at(cell);
+    const std::size_t bytes = dims_ * numbers_.unit_bytes;
+    for (std::size_t i = 0; i < count; ++i, from += numbers_.units * numbers_.unit_bytes)
+      copy_bytes(from, rows + i * row_step, bytes);
+    return;
+  }
   by_squares(
       cell, count, [&](std::size_t at) { read_row(frame, cell + at, rows + at * row_step); },
       [&](std::size_t at, auto element) {
-        read_square_lanes<decltype(element)>(frame, cell + at, rows + at * row_step, row_step);
+        if constexpr (sizeof(element) == 1) {
+          read_square_blocks(frame, cell + at, rows + at * row_step, row_step);
+        } else {
+          read_square_lanes<decltype(element)>(frame, cell + at, rows + at * row_step, row_step);
+        }
       });
 }
 
 void HeadPart::write_rows(std::byte* frame, std::size_t cell, std::size_t count, const std::byte* rows,
                           std::size_t row_step) const noexcept {
+  const bool blocks = simd::is_blocks(element_);
+  if (!blocks && numbers_.lanes == 1 && numbers_.units == dims_)
+    return write_beside(frame, cell, count, rows, row_step);
+  for (; !blocks && cell % numbers_.lanes == 0 && count >= simd::kCellLanes && numbers_.lanes > 1;
+       cell += simd::kCellLanes, count -= simd::kCellLanes, rows += simd::kCellLanes * row_step) {
+    if (numbers_.unit_bytes == 2) {
+      write_group<std::uint16_t>(frame, cell, rows, row_step);
+    } else {
+      write_group<std::uint32_t>(frame, cell, rows, row_step);
+    }
+  }
   by_squares(
       cell, count, [&](std::size_t at) { write_row(frame, cell + at, rows + at * row_step); },
       [&](std::size_t at, auto element) {
-        write_square_lanes<decltype(element)>(frame, cell + at, rows + at * row_step, row_step);
+        if constexpr (sizeof(element) == 1) {
+          write_square_blocks(frame, cell + at, rows + at * row_step, row_step);
+        } else {
+          write_square_lanes<decltype(element)>(frame, cell + at, rows + at * row_step, row_step);
+        }
       });
+}
+
+void HeadPart::fetch_rows(const std::byte* frame, std::size_t cell, std::size_t count) const noexcept {
+  for (const Plane& plane : {numbers_, scales_}) {
+    const std::size_t first = cell / plane.lanes * plane.lanes;
+    const std::size_t end = (cell + count + plane.lanes - 1) / plane.lanes * plane.lanes;
+    fetch(frame + plane.at(first), (end - first) * plane.units * plane.unit_bytes);
+  }
 }
 
 void HeadPart::read_block(const std::byte* frame, std::size_t cell, std::size_t block,

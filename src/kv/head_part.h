@@ -63,11 +63,15 @@ class HeadPart {
   void read_row(const std::byte* frame, std::size_t cell, std::byte* row) const noexcept;
   void write_row(std::byte* frame, std::size_t cell, const std::byte* row) const noexcept;
 
-  // The same for `count` cells, whose rows begin `row_step` bytes apart.
+  // The same for `count` cells, whose rows begin `row_step` bytes apart. Whoever writes calls
+  // simd::end_moves() afterwards.
   void read_rows(const std::byte* frame, std::size_t cell, std::size_t count, std::byte* rows,
                  std::size_t row_step) const noexcept;
   void write_rows(std::byte* frame, std::size_t cell, std::size_t count, const std::byte* rows,
                   std::size_t row_step) const noexcept;
+
+  // Asks for what read_rows() of these cells will read.
+  void fetch_rows(const std::byte* frame, std::size_t cell, std::size_t count) const noexcept;
 
  private:
   template <class Element>
@@ -76,6 +80,15 @@ class HeadPart {
   template <class Element>
   void write_square_lanes(std::byte* frame, std::size_t cell, const std::byte* rows,
                           std::size_t row_step) const noexcept;
+  template <class Element>
+  void write_group(std::byte* frame, std::size_t cell, const std::byte* rows,
+                   std::size_t row_step) const noexcept;
+  void write_beside(std::byte* frame, std::size_t cell, std::size_t count, const std::byte* rows,
+                    std::size_t row_step) const noexcept;
+  void read_square_blocks(const std::byte* frame, std::size_t cell, std::byte* rows,
+                          std::size_t row_step) const noexcept;
+  void write_square_blocks(std::byte* frame, std::size_t cell, const std::byte* rows,
+                           std::size_t row_step) const noexcept;
   [[nodiscard]] std::size_t square_side() const noexcept;
   // Calls square(at, Element()) for the whole squares of lanes among the cells [cell, cell + count), and
   // row(at) for the cells beside them; `at` is counted from `cell`.

@@ -35,7 +35,12 @@ inline void transpose_square(const std::byte* from, std::size_t from_step, std::
     for (std::size_t i = 0; i < kRows / 2; ++i) {
       const auto a = rows[i].lanes;
       const auto b = rows[i + kRows / 2].lanes;
-      if constexpr (sizeof(Element) == 2) {
+      if constexpr (sizeof(Element) == 1) {
+        zipped[2 * i].lanes =
+            __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+        zipped[2 * i + 1].lanes =
+            __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+      } else if constexpr (sizeof(Element) == 2) {
         zipped[2 * i].lanes = __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11);
         zipped[2 * i + 1].lanes = __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
       } else {

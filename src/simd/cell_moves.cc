@@ -1,5 +1,7 @@
 #include "simd/cell_moves.h"
 
+#include <hwy/cache_control.h>
+
 #include <cstring>
 
 #undef HWY_TARGET_INCLUDE
@@ -29,6 +31,9 @@ HWY_INLINE V Load(const std::byte* from) {
 }
 HWY_INLINE void Store(const Sixteen& value, std::byte* to) {
   std::memcpy(to, value.bytes.data(), 16);
+}
+HWY_INLINE void StorePast(const Sixteen& value, std::byte* to) {
+  Store(value, to);
 }
 HWY_INLINE Sixteen Lookup(const LaneLookup& lookup) {
   return {lookup};
@@ -64,6 +69,11 @@ template <class V>
 HWY_INLINE void Store(V value, std::byte* to) {
   hn::StoreU(value, hn::DFromV<V>(), reinterpret_cast<std::uint8_t*>(to));
 }
+// Past the caches: what is there is neither read for it nor pushed out by it. Aligned to the vector.
+template <class V>
+HWY_INLINE void StorePast(V value, std::byte* to) {
+  hn::Stream(value, hn::DFromV<V>(), reinterpret_cast<std::uint8_t*>(to));
+}
 HWY_INLINE Sixteen Lookup(const LaneLookup& lookup) {
   return hn::LoadU(SixteenTag(), lookup.data());
 }
@@ -81,6 +91,8 @@ HWY_INLINE V Or(V a, V b) {
   return hn::Or(a, b);
 }
 #endif
+
+constexpr std::size_t kLine = 64;
 
 // Into the second level: the first has no room for what is read that much later.
 HWY_INLINE void FetchLine(const std::byte* from) {
@@ -105,9 +117,15 @@ HWY_INLINE void MoveFew(const std::byte* from, std::byte* to, std::size_t bytes)
   if (bytes == 1) *to = *from;
 }
 
+HWY_INLINE bool Aligned(const std::byte* to, std::size_t bytes) {
+  return reinterpret_cast<std::uintptr_t>(to) % bytes == 0;
+}
+
 HWY_INLINE void MoveOne(const std::byte* from, std::byte* to, std::size_t bytes) {
   if (bytes < 16) return MoveFew(from, to, bytes);
   std::size_t done = 0;
+  const std::size_t lines = Aligned(to, kLine) ? bytes / kLine * kLine : 0;
+  for (; done < lines; done += kWide) StorePast(Load<Wide>(from + done), to + done);
   for (; done + kWide <= bytes; done += kWide) Store(Load<Wide>(from + done), to + done);
   for (; done + 16 <= bytes; done += 16) Store(Load(from + done), to + done);
   if (done < bytes) Store(Load(from + bytes - 16), to + bytes - 16);
@@ -119,8 +137,8 @@ void MoveBytes(const BytesMove* moves, std::size_t count, std::size_t offset) {
     const BytesMove& move = moves[i];
     const std::byte* const from = move.from + offset;
     // Short moves share lines, mostly with the one before.
-    if (move.ahead != 0 && (move.bytes >= 64 || from < fetched || from >= fetched + 64)) {
-      for (std::size_t at = 0; at < move.bytes; at += 64) FetchLine(from + move.ahead + at);
+    if (move.ahead != 0 && (move.bytes >= kLine || from < fetched || from >= fetched + kLine)) {
+      for (std::size_t at = 0; at < move.bytes; at += kLine) FetchLine(from + move.ahead + at);
       fetched = from;
     }
     MoveOne(from, move.to + offset, move.bytes);
@@ -128,7 +146,7 @@ void MoveBytes(const BytesMove* moves, std::size_t count, std::size_t offset) {
 }
 
 // All lookups of a row stay in registers.
-template <std::size_t kParts, std::size_t kSources>
+template <std::size_t kParts, std::size_t kSources, bool kPast>
 HWY_INLINE void MoveRows(const LanesMove& move, std::size_t offset) {
   constexpr std::size_t kAll = kParts * kSources;
   const std::byte* from[kAll];
@@ -140,7 +158,7 @@ HWY_INLINE void MoveRows(const LanesMove& move, std::size_t offset) {
   std::byte* to = move.to + offset;
   std::size_t at = 0;
   for (std::size_t row = 0; row < move.rows; ++row, at += kParts * 16) {
-    if (move.ahead != nullptr && at % 64 == 0) {
+    if (move.ahead != nullptr && at % kLine == 0) {
       for (std::size_t i = 0; i < kAll; ++i) FetchLine(from[i] + move.ahead[i] + at);
     }
     for (std::size_t part = 0; part < kParts; ++part) {
@@ -148,13 +166,17 @@ HWY_INLINE void MoveRows(const LanesMove& move, std::size_t offset) {
       Sixteen sum = LookUp(Load(from[first] + at), lookups[first]);
       for (std::size_t i = first + 1; i < first + kSources; ++i)
         sum = Or(sum, LookUp(Load(from[i] + at), lookups[i]));
-      Store(sum, to + at + part * 16);
+      if constexpr (kPast) {
+        StorePast(sum, to + at + part * 16);
+      } else {
+        Store(sum, to + at + part * 16);
+      }
     }
   }
 }
 
 // Rows of one part: several of them in a vector.
-template <std::size_t kSources>
+template <std::size_t kSources, bool kPast>
 HWY_INLINE void MoveNarrowRows(const LanesMove& move, std::size_t offset) {
   constexpr std::size_t kRowsAtOnce = kWide / 16;
   const std::byte* from[kSources];
@@ -171,13 +193,17 @@ HWY_INLINE void MoveNarrowRows(const LanesMove& move, std::size_t offset) {
       FetchLine(from[i] + move.ahead[i] + at);
     Wide sum = LookUp(Load<Wide>(from[0] + at), lookups[0]);
     for (std::size_t i = 1; i < kSources; ++i) sum = Or(sum, LookUp(Load<Wide>(from[i] + at), lookups[i]));
-    Store(sum, to + at);
+    if constexpr (kPast) {
+      StorePast(sum, to + at);
+    } else {
+      Store(sum, to + at);
+    }
   }
   if (wide_rows == move.rows) return;
   LanesMove rest = move;
   rest.rows -= wide_rows;
   rest.ahead = nullptr;
-  MoveRows<1, kSources>(rest, offset + at);
+  MoveRows<1, kSources, false>(rest, offset + at);
 }
 
 // Any number of sources.
@@ -194,11 +220,17 @@ void MoveManyRows(const LanesMove& move, std::size_t offset) {
   }
 }
 
+template <std::size_t kSources, bool kPast>
+HWY_INLINE void MovePartsOf(const LanesMove& move, std::size_t offset) {
+  if (move.parts == 1) return MoveNarrowRows<kSources, kPast>(move, offset);
+  if (move.parts == 2) return MoveRows<2, kSources, kPast>(move, offset);
+  MoveRows<4, kSources, kPast>(move, offset);
+}
+
 template <std::size_t kSources>
 HWY_INLINE void MoveLanesOf(const LanesMove& move, std::size_t offset) {
-  if (move.parts == 1) return MoveNarrowRows<kSources>(move, offset);
-  if (move.parts == 2) return MoveRows<2, kSources>(move, offset);
-  MoveRows<4, kSources>(move, offset);
+  if (move.read_soon || !Aligned(move.to + offset, kLine)) return MovePartsOf<kSources, false>(move, offset);
+  MovePartsOf<kSources, true>(move, offset);
 }
 
 void MoveLanes(const LanesMove& move, std::size_t offset) {
@@ -216,6 +248,10 @@ void MoveLanes(const LanesMove& move, std::size_t offset) {
   }
 }
 
+void EndMoves() {
+  hwy::FlushStream();
+}
+
 }  // namespace
 }  // namespace kvasir::simd::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -225,6 +261,7 @@ namespace kvasir::simd {
 namespace {
 HWY_EXPORT(MoveBytes);
 HWY_EXPORT(MoveLanes);
+HWY_EXPORT(EndMoves);
 }  // namespace
 
 void move_bytes(std::span<const BytesMove> moves, const Repeat& repeat) noexcept {
@@ -234,6 +271,10 @@ void move_bytes(std::span<const BytesMove> moves, const Repeat& repeat) noexcept
 
 void move_lanes(const LanesMove& move, const Repeat& repeat) noexcept {
   for (std::size_t i = 0; i < repeat.count; ++i) HWY_DYNAMIC_DISPATCH(MoveLanes)(move, i * repeat.step);
+}
+
+void end_moves() noexcept {
+  HWY_DYNAMIC_DISPATCH(EndMoves)();
 }
 
 }  // namespace kvasir::simd

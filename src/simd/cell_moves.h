@@ -24,7 +24,7 @@ struct BytesMove {
   std::ptrdiff_t ahead = 0;
 };
 
-// Makes all moves, then all of them again a step further.
+// Makes all moves, then all of them again a step further. Whole lines of memory are written past the caches.
 void move_bytes(std::span<const BytesMove> moves, const Repeat& repeat) noexcept;
 
 // Rows of sixteen lanes are moved in parts of sixteen bytes. A lookup says for each byte of a part of the
@@ -46,8 +46,13 @@ struct LanesMove {
   const std::byte* const* from = nullptr;
   const LaneLookup* lookups = nullptr;
   const std::ptrdiff_t* ahead = nullptr;  // [as from]
+  bool read_soon = false;                 // else it is written past the caches
 };
 
 void move_lanes(const LanesMove& move, const Repeat& repeat) noexcept;
+
+// What was written past the caches by this thread is there for all others. To be called after the last move,
+// before anybody is told.
+void end_moves() noexcept;
 
 }  // namespace kvasir::simd

@@ -1,12 +1,11 @@
 #include "tiers/tiers.h"
 
-#include <xxhash.h>
-
 #include <algorithm>
 #include <string>
 #include <system_error>
 #include <utility>
 
+#include "base/checksum.h"
 #include "base/try.h"
 #include "base/within_memory.h"
 
@@ -18,10 +17,6 @@ constexpr std::uint64_t kStagedMax = 8;
 
 // Bytes that are written to the disk ahead of whoever wants room in memory.
 constexpr std::uint64_t kAheadMax = std::uint64_t{64} << 20;
-
-std::uint64_t checksum_of(std::span<const std::byte> bytes) noexcept {
-  return XXH3_64bits(bytes.data(), bytes.size());
-}
 
 std::unexpected<Error> changed() {
   return fail(Outcome::kCorrupt,
@@ -136,7 +131,7 @@ Result<Block> Tiers::put(std::uint64_t count, const std::function<void(std::span
       Bytes bytes(new std::byte[count]);
       const std::span<std::byte> all(bytes.get(), count);
       fill(all);
-      const std::uint64_t checksum = checksum_of(all);
+      const std::uint64_t checksum = base::checksum(all);
       const base::Lock held(mutex_);
       id = next_;
       entries_[id] = {.size = count, .checksum = checksum, .memory = std::move(bytes)};
@@ -180,7 +175,7 @@ Result<BytesOfBlock> Tiers::look(Block block) {
     if (entry.error) return fail(*std::exchange(entry.error, std::nullopt));
     const Bytes& bytes = entry.memory != nullptr ? entry.memory : entry.staged;
     if (bytes == nullptr) return BytesOfBlock{};
-    if (checksum_of({bytes.get(), entry.size}) != entry.checksum) return changed();
+    if (base::checksum({bytes.get(), entry.size}) != entry.checksum) return changed();
     return BytesOfBlock{bytes, entry.size};
   });
 }
@@ -197,28 +192,25 @@ void Tiers::unwant(Block block) noexcept {
   --staged_;
 }
 
-std::uint64_t Tiers::size_of(Block block) const noexcept {
-  const base::Lock held(mutex_);
-  const auto found = entries_.find(static_cast<std::uint64_t>(block));
-  return found == entries_.end() ? 0 : found->second.size;
-}
-
-Status Tiers::read(Block block, std::span<std::byte> into) const {
-  return base::within_memory([&]() -> Status {
+Result<BytesOfBlock> Tiers::read(Block block) const {
+  return base::within_memory([&]() -> Result<BytesOfBlock> {
+    BytesOfBlock bytes;
     std::vector<Extent> extents;
     std::uint64_t checksum = 0;
     {
       const base::Lock held(mutex_);
       const Entry& entry = entries_.at(static_cast<std::uint64_t>(block));
+      bytes = {entry.memory, entry.size};
       checksum = entry.checksum;
-      if (entry.memory != nullptr) {
-        std::copy_n(entry.memory.get(), entry.size, into.begin());
-      } else {
-        extents = entry.extents;
-      }
+      if (!bytes.there()) extents = entry.extents;
     }
-    KVASIR_TRY(read_extents(extents, into));
-    return checksum_of(into) == checksum ? Status() : changed();
+    if (!bytes.there()) {
+      const Bytes read(new std::byte[bytes.size]);
+      KVASIR_TRY(read_extents(extents, {read.get(), bytes.size}));
+      bytes.bytes = read;
+    }
+    if (base::checksum(bytes.all()) != checksum) return changed();
+    return bytes;
   });
 }
 

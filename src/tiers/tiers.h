@@ -98,9 +98,8 @@ class Tiers {
   [[nodiscard]] Result<BytesOfBlock> look(Block block);
   void unwant(Block block) noexcept;
 
-  // The bytes of a block at once, wherever it lies; as many as were put. kIo, kCorrupt.
-  [[nodiscard]] Status read(Block block, std::span<std::byte> into) const;
-  [[nodiscard]] std::uint64_t size_of(Block block) const noexcept;
+  // The bytes of a block at once, wherever it lies. kIo, kCorrupt, kOutOfMemory.
+  [[nodiscard]] Result<BytesOfBlock> read(Block block) const;
 
   // A block that is no longer needed.
   void drop(Block block) noexcept;
