@@ -52,7 +52,8 @@ struct SaveOptions {
 
 struct LoadOptions {
   // Where the keys and values cannot be used here (another type of cache, another numerics id, damage), the
-  // tokens are queued instead, to be computed again at the positions 0, 1, ...; else the archive is refused.
+  // tokens are queued instead, to be computed again at the positions 0, 1, ..., and a source is read again
+  // before the call returns; else the archive is refused.
   bool recompute = false;
   double background = 0.08;  // as SaveOptions
   std::function<bool(const ArchiveProgress&)> progress = nullptr;

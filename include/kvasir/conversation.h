@@ -213,11 +213,12 @@ class Conversation {
   [[nodiscard]] Status set_pinned(bool pinned);
 
   // Writes an archive of the conversation as it is committed now, with what is queued: to a file, which is
-  // replaced once all is there and not before, to a function, to memory, whose bytes are written over, or to a
-  // store under a name. Others go on meanwhile, and so may this one. It never writes a part of a step. kInvalidArgument for a
-  // compression or name that cannot be; kNoSpace where what is promised to it counts on cells that would be
-  // kept meanwhile; kCancelled where options.progress says so; kNotFound and kIo for a path or store;
-  // whatever the function answers; kWrongState after close(); kOutOfMemory. Where it fails on the way `bytes` are none.
+  // replaced once all is there and not before, to a function, to memory, whose bytes are written over, or to
+  // a store under a name. Others go on meanwhile, and so may this one. It never writes a part of a step.
+  // kInvalidArgument for a compression or name that cannot be; kNoSpace where what is promised to it counts
+  // on cells that would be kept meanwhile; kCancelled where options.progress says so; kNotFound and kIo for a
+  // path or store; whatever the function answers; kWrongState after close(); kOutOfMemory. Where it fails on
+  // the way `bytes` are none.
   Result<ArchiveReport> save(const std::string& path, const SaveOptions& options = {}) const;
   Result<ArchiveReport> save(const WriteBytes& write, const SaveOptions& options = {}) const;
   Result<ArchiveReport> save(ArchiveStore& store, const std::string& name,

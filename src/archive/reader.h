@@ -28,9 +28,10 @@ class Reader {
   // Errors as take().
   [[nodiscard]] Result<Kind> next();
 
-  // What the next section holds, checked: where the source has it in memory, there. Valid until the next call. kCorrupt where sizes or checksums do not
-  // agree, where the bytes end, or after the end; kIo; kOutOfMemory. Sizes are checked against the bytes that
-  // are left, or else memory is taken as bytes come in.
+  // What the next section holds, checked: where the source has it in memory, there. Valid until the next
+  // call. kCorrupt where sizes or checksums do not agree, where the bytes end, or after the end; kIo;
+  // kOutOfMemory. Sizes are checked against the bytes that are left, or else memory is taken as bytes come
+  // in.
   [[nodiscard]] Result<std::span<const std::byte>> take();
 
   // The contents of all sections of a kind that come next, one behind the other. kCorrupt where they are more

@@ -342,6 +342,11 @@ FileSystem& system_files() {
   return files;
 }
 
+void forget_cached(const std::string& path) noexcept {
+  const Descriptor file = open_file(path, O_RDONLY | O_CLOEXEC);
+  if (file.get() >= 0) static_cast<void>(::posix_fadvise(file.get(), 0, 0, POSIX_FADV_DONTNEED));
+}
+
 std::unique_ptr<ReadFile> memory_file(std::vector<std::byte> bytes) {
   return std::make_unique<MemoryReadFile>(std::move(bytes));
 }

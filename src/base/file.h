@@ -108,6 +108,9 @@ class RemoveAtEnd {
 // stream, even where the process runs without: what others print would go into the file.
 [[nodiscard]] FileSystem& system_files();
 
+// Asks the system to keep nothing of a file in memory, so that reading it reads the disk: for measurements.
+void forget_cached(const std::string& path) noexcept;
+
 // Bytes in memory as a ReadFile, owned by it.
 [[nodiscard]] std::unique_ptr<ReadFile> memory_file(std::vector<std::byte> bytes);
 

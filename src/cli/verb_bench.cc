@@ -7,12 +7,14 @@
 #include <algorithm>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/try.h"
+#include "cli/bench_archives.h"
 #include "cli/bench_cache.h"
 #include "cli/ceilings.h"
 #include "cli/crowd.h"
@@ -46,6 +48,7 @@ struct Options {
   bool json = false;
   std::uint64_t parallel = 0;  // not 0: the crowded cache
   std::uint64_t requests = 50;
+  std::string directory;  // for archives as files; "": there are none
 };
 
 struct Rate {
@@ -63,6 +66,7 @@ struct Figures {
   Ceilings ceilings;
   std::vector<Rate> rates;
   CacheCosts cache;
+  std::optional<ArchiveFigures> archives;
 };
 
 double seconds_since(std::int64_t start) {
@@ -206,6 +210,7 @@ std::string text_of(const Figures& figures, const Options& options) {
                    share_text(rate.per_second, rate.limit), rate.overhead * 100);
   }
   append_cache(text, figures.cache, options.depth);
+  if (figures.archives) append_archives(*figures.archives, options.depth, text);
   return text;
 }
 
@@ -257,6 +262,7 @@ std::string json_of(const Figures& figures, const Options& options) {
   for (const Cost& cost : figures.cache.operations) json.member(cost.name, cost.bytes);
   json.end_object();
   write_cache(json, figures.cache);
+  if (figures.archives) write_archives(*figures.archives, json);
   json.key("ids").begin_array();
   for (const Token id : figures.ids) json.value(id);
   json.end_array().member("digest", fmt::format("{:016x}", figures.digest)).end_object();
@@ -304,7 +310,7 @@ Status bench(const Options& options) {
   const std::uint64_t most = std::max<std::uint64_t>(1, *std::ranges::max_element(options.batches));
   const std::uint64_t each =
       options.depth + std::max<std::uint64_t>(options.generate, kBenchStepTokens) + options.model.page_cells;
-  KVASIR_ASSIGN(const auto engine,
+  KVASIR_ASSIGN(auto engine,
                 make_engine(session, options.model,
                             std::max<std::uint64_t>(most * each, ids.size() + options.model.page_cells),
                             static_cast<std::uint32_t>(std::min<std::uint64_t>(
@@ -312,6 +318,11 @@ Status bench(const Options& options) {
   // Before and after: the machine may be busier at one time than at another.
   KVASIR_ASSIGN(Ceilings ceilings, measure_ceilings(*session.pool));
   KVASIR_ASSIGN(Figures figures, Bench(*engine, options).run(std::move(ids)));
+  engine.reset();  // its memory serves what follows
+  if (options.depth >= kBenchDepthMin) {
+    KVASIR_ASSIGN(figures.archives,
+                  measure_archives(session, options.model, options.depth, options.directory));
+  }
   KVASIR_ASSIGN(const Ceilings after, measure_ceilings(*session.pool));
   ceilings.take(after);
   add_limits(session, ceilings, options.depth, figures);
@@ -355,6 +366,10 @@ void add_bench(CLI::App& program, Action& action) {
       ->check(whole_number(1, std::uint64_t{1} << 20))
       ->needs(parallel)
       ->capture_default_str();
+  verb->add_option("--files", options->directory,
+                   "A directory whose disk archives are written to, for as long as they are measured")
+      ->check(CLI::ExistingDirectory)
+      ->excludes(parallel);
   verb->add_flag("--json", options->json, "Print one JSON object");
   verb->callback([options, &action] { action = [options] { return bench(*options); }; });
 }

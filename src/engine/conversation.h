@@ -93,7 +93,9 @@ struct Conversation {
   ConversationSettings settings;
 
   // Committed.
-  std::vector<Token> tokens;                  // kEmbedded for a vector
+  std::vector<Token> tokens;  // kEmbedded for a vector
+  // That it attends to, in a model that reads one; shared with its forks.
+  std::shared_ptr<const std::vector<Token>> source;
   std::uint64_t accepted = 0;                 // tokens that it ever committed
   std::uint64_t first_embedded = UINT64_MAX;  // no token from this ordinal on may serve others
   std::shared_ptr<const Row> last_logits;     // of the last token; null where there are none

@@ -317,6 +317,7 @@ Result<ConversationId> Engine::fork(ConversationId id, bool keep_seed) {
     child.settings = parent->settings;
     child.tokens.reserve(parent->tokens.size() + parent->queue.size());
     child.tokens.assign(parent->tokens.begin(), parent->tokens.end());
+    child.source = parent->source;
     child.accepted = parent->accepted;
     child.first_embedded = parent->first_embedded;
     child.last_logits = parent->last_logits;

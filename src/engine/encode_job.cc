@@ -26,15 +26,32 @@ Result<std::unique_ptr<EncodeJob>> EncodeJob::begin(Engine& engine, Conversation
     KVASIR_ASSIGN(pages::EncodeTicket ticket,
                   engine.store_->begin_encode(conversation->table, source.size()));
     const auto index = static_cast<std::size_t>(conversation - engine.conversations_.data());
-    std::unique_ptr<EncodeJob> job(
-        new EncodeJob(engine, index, std::move(ticket), std::vector<Token>(source.begin(), source.end())));
+    std::unique_ptr<EncodeJob> job(new EncodeJob(
+        engine, std::move(ticket), std::make_shared<const std::vector<Token>>(source.begin(), source.end())));
+    job->index_ = index;
     conversation->reads_source = true;
     conversation->reading_ended = false;
-    const std::span<const Token> text = job->source_;
-    KVASIR_ASSIGN(job->encoder_, model::Encoder::begin(*engine.model_, *engine.pool_, {&text, 1},
-                                                       engine.options_.pass_tokens, job->cross_cells()));
+    KVASIR_TRY(job->begin_reading());
     return job;
   });
+}
+
+Result<std::unique_ptr<EncodeJob>> EncodeJob::begin_loading(Engine& engine, const Conversation& coming) {
+  return base::within_memory([&]() -> Result<std::unique_ptr<EncodeJob>> {
+    KVASIR_TRY(engine.check_length(coming, 0, coming.source->size()));
+    KVASIR_ASSIGN(pages::EncodeTicket ticket,
+                  engine.store_->begin_encode(coming.table, coming.source->size()));
+    std::unique_ptr<EncodeJob> job(new EncodeJob(engine, std::move(ticket), coming.source));
+    KVASIR_TRY(job->begin_reading());
+    return job;
+  });
+}
+
+Status EncodeJob::begin_reading() {
+  const std::span<const Token> text = *source_;
+  KVASIR_ASSIGN(encoder_, model::Encoder::begin(*engine_->model_, *engine_->pool_, {&text, 1},
+                                                engine_->options_.pass_tokens, cross_cells()));
+  return {};
 }
 
 // Where the cells that the ticket reserved lie in each layer.
@@ -61,7 +78,8 @@ EncodeJob::~EncodeJob() {
 }
 
 Status EncodeJob::check() const {
-  const Conversation& conversation = engine_->conversations_[index_];
+  if (!index_) return {};
+  const Conversation& conversation = engine_->conversations_[*index_];
   if (conversation.open() && !conversation.reading_ended) return {};
   return fail(Outcome::kCancelled, "the conversation was cancelled while its source was read");
 }
@@ -74,7 +92,9 @@ Result<bool> EncodeJob::advance() {
 void EncodeJob::commit() noexcept {
   ticket_->commit();
   ticket_.reset();
-  Conversation& conversation = engine_->conversations_[index_];
+  if (!index_) return;
+  Conversation& conversation = engine_->conversations_[*index_];
+  conversation.source = source_;
   conversation.asked_index = false;
   conversation.used = ++engine_->uses_;
   end();
@@ -84,7 +104,8 @@ void EncodeJob::commit() noexcept {
 // Gives back what was reserved, where it was not committed, and lets go of the conversation.
 void EncodeJob::end() noexcept {
   ticket_.reset();
-  Conversation& conversation = engine_->conversations_[index_];
+  if (!index_) return;
+  Conversation& conversation = engine_->conversations_[*index_];
   if (!conversation.reads_source) return;
   conversation.reads_source = false;
   if (conversation.life != Conversation::Life::kClosing) return;

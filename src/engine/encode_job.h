@@ -26,6 +26,10 @@ class EncodeJob {
   // nothing has changed.
   [[nodiscard]] static Result<std::unique_ptr<EncodeJob>> begin(Engine& engine, ConversationId id,
                                                                 std::span<const Token> source);
+
+  // The same for a conversation that a load keeps and nobody sees yet. The load outlives it.
+  [[nodiscard]] static Result<std::unique_ptr<EncodeJob>> begin_loading(Engine& engine,
+                                                                        const Conversation& coming);
   EncodeJob(const EncodeJob&) = delete;
   EncodeJob& operator=(const EncodeJob&) = delete;
   // Where it was not committed the conversation is what it was.
@@ -44,15 +48,17 @@ class EncodeJob {
   void commit() noexcept;
 
  private:
-  EncodeJob(Engine& engine, std::size_t index, pages::EncodeTicket ticket, std::vector<Token> source)
-      : engine_(&engine), index_(index), ticket_(std::move(ticket)), source_(std::move(source)) {}
+  using Source = std::shared_ptr<const std::vector<Token>>;
+  EncodeJob(Engine& engine, pages::EncodeTicket ticket, Source source)
+      : engine_(&engine), ticket_(std::move(ticket)), source_(std::move(source)) {}
+  [[nodiscard]] Status begin_reading();
   [[nodiscard]] model::CrossCells cross_cells() const;
   void end() noexcept;
 
   Engine* engine_;
-  std::size_t index_;  // of its conversation
+  std::optional<std::size_t> index_;  // of its conversation, unless that is being loaded
   std::optional<pages::EncodeTicket> ticket_;
-  std::vector<Token> source_;
+  Source source_;
   std::unique_ptr<model::Encoder> encoder_;
 };
 

@@ -299,6 +299,7 @@ class Executor : public std::enable_shared_from_this<Executor> {
   [[nodiscard]] Status write_cells(SaveJob& job, archive::Writer& writer, const SaveOptions& options);
   [[nodiscard]] Status begin_load(Held<LoadJob>& job, const Saved& saved, const LoadTarget& target,
                                   bool recompute);
+  [[nodiscard]] Status read_sources(LoadJob& job, const LoadOptions& options);
   [[nodiscard]] Status read_cells(LoadJob& job, archive::Reader& reader, const LoadOptions& options);
   [[nodiscard]] Status commit_load(Held<LoadJob>& job, const LoadTarget& target);
 

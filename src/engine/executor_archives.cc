@@ -12,6 +12,7 @@
 #include "base/try.h"
 #include "base/within_memory.h"
 #include "engine/archives.h"
+#include "engine/encode_job.h"
 #include "engine/executor.h"
 #include "engine/executor_jobs.h"
 #include "engine/load_job.h"
@@ -126,6 +127,7 @@ Result<ArchiveReport> Executor::load(archive::Source& source, const LoadTarget& 
       about.tokens_recomputed = about.tokens;
       about.cell_bytes = 0;
       KVASIR_TRY(begin_load(job, saved, target, true));
+      KVASIR_TRY(read_sources(*job, options));
     }
     about.bytes = reader.bytes();
     if (target.prepare) KVASIR_TRY(target.prepare(saved.conversations));
@@ -141,6 +143,28 @@ Status Executor::begin_load(Held<LoadJob>& job, const Saved& saved, const LoadTa
   if (target.into) KVASIR_TRY(engine_->look(*target.into));
   KVASIR_ASSIGN(std::unique_ptr<LoadJob> begun, LoadJob::begin(*engine_, saved, recompute));
   job.set(std::move(begun));
+  return {};
+}
+
+// What conversations attend to whose tokens are queued.
+Status Executor::read_sources(LoadJob& job, const LoadOptions& options) {
+  for (std::size_t i = 0; i < job.conversations(); ++i) {
+    if (!job.has_source(i)) continue;
+    Held<EncodeJob> reading(*this);
+    {
+      const Entered held(*this);
+      KVASIR_TRY(check_open());
+      KVASIR_ASSIGN(std::unique_ptr<EncodeJob> begun, job.begin_source(i));
+      reading.set(std::move(begun));
+    }
+    for (bool done = false; !done;) {
+      KVASIR_TRY(report(options.progress, job.bytes_done(), job.bytes_total()));
+      KVASIR_ASSIGN(done, advance_encode(*reading));
+    }
+    const Entered held(*this);
+    KVASIR_TRY(check_open());
+    reading->commit();
+  }
   return {};
 }
 

@@ -1,15 +1,20 @@
 #include "engine/load_job.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/bytes.h"
 #include "base/try.h"
 #include "base/within_memory.h"
+#include "engine/encode_job.h"
 #include "engine/save_job.h"
 
 namespace kvasir::engine {
 namespace {
+
+// Places that are filled together.
+constexpr std::size_t kRunsAtOnce = 32;
 
 // What is computed again: the tokens before what was queued, and the rows of those that had one.
 Status queue_tokens(const SavedConversation& saved, Conversation& conversation) {
@@ -87,11 +92,7 @@ Status LoadJob::take_slots(const Saved& saved, bool recompute) {
     conversation.drawn_queued = one.drawn_queued && !one.queue.empty();
     conversation.queue = one.queue;
     KVASIR_TRY(engine_->check_length(conversation, 0, one.tokens.size() + one.queue.size()));
-    if (recompute && saved.layout.conversations[coming_.size()].encoded != 0) {
-      return fail(
-          Outcome::kUnsupported,
-          "the conversation attends to a source, whose tokens are not kept; it cannot be computed again");
-    }
+    if (!one.source.empty()) conversation.source = std::make_shared<const std::vector<Token>>(one.source);
     if (recompute) {
       KVASIR_TRY(queue_tokens(one, conversation));
     } else {
@@ -110,6 +111,10 @@ Status LoadJob::take_slots(const Saved& saved, bool recompute) {
   std::ranges::sort(order, {}, [&](std::size_t i) { return std::pair(saved.conversations[i].arrival, i); });
   for (const std::size_t i : order) coming_[i].conversation.arrival = engine_->arrivals_++;
   return {};
+}
+
+Result<std::unique_ptr<EncodeJob>> LoadJob::begin_source(std::size_t index) {
+  return EncodeJob::begin_loading(*engine_, coming_[index].conversation);
 }
 
 LoadJob::~LoadJob() {
@@ -133,31 +138,56 @@ Status LoadJob::open_section(std::span<const std::byte> content) {
 // Takes the next bytes of the section for so many cells of the part at hand, from `cell_` on.
 void LoadJob::fill_cells(std::uint64_t count, std::uint64_t bytes) noexcept {
   const std::uint64_t begin = section_.first + cell_;
-  const std::uint64_t end = begin + count;
   // NOLINTNEXTLINE(bugprone-unchecked-optional-access): without a ticket open_section() takes no cells
   const std::span<const pages::Run> places = ticket_->places(section_.group);
-  auto place = std::ranges::lower_bound(places, begin, std::less_equal(), &pages::Run::end);
-  for (; place != places.end() && place->ordinal < end; ++place) {
-    const std::uint64_t from = std::max(begin, place->ordinal);
-    const auto some = static_cast<std::uint32_t>(std::min(end, place->end()) - from);
+  const auto place = std::ranges::lower_bound(places, begin, std::less_equal(), &pages::Run::end);
+  if (sections_.state(section_.group)) {
     engine_->write_part({.group = section_.group,
                          .part = part_,
-                         .at = {place->page, place->cell + static_cast<std::uint32_t>(from - place->ordinal)},
-                         .count = some,
+                         .at = {place->page, place->cell},
+                         .count = 1,
                          .skipped = skipped_},
-                        content_.subspan((from - begin) * (bytes / count), some * (bytes / count)));
+                        content_.first(bytes));
+  } else {
+    fill_places({place, places.end()}, begin, begin + count);
   }
   content_ = content_.subspan(bytes);
   engine_->bytes_moved_ += bytes;
   done_ += bytes;
 }
 
+// Cells [begin, end) of the part at hand go to these places, some runs at a time: neighbours that lie apart
+// in the archive may be lanes of one group.
+void LoadJob::fill_places(std::span<const pages::Run> places, std::uint64_t begin,
+                          std::uint64_t end) noexcept {
+  const kv::LayerGeometry& layer = engine_->model_->network().groups[section_.group].layers[part_];
+  std::span<const std::byte> content = content_;
+  std::array<kv::FrameRun, kRunsAtOnce> runs{};
+  while (begin < end) {
+    std::size_t count = 0;
+    std::uint64_t cells = 0;
+    for (; count < runs.size() && begin + cells < end; ++count) {
+      const pages::Run& place = places.front();
+      const std::uint64_t inside = begin + cells - place.ordinal;
+      const std::uint64_t some = std::min(end - begin - cells, place.count - inside);
+      runs[count] = {.frame = engine_->store_->frame(section_.group, place.page, part_),
+                     .cell = place.cell + static_cast<std::uint32_t>(inside),
+                     .count = static_cast<std::uint32_t>(some)};
+      cells += some;
+      if (inside + some == place.count) places = places.subspan(1);
+    }
+    const std::uint64_t bytes = cells * sections_.part_bytes(section_.group, part_);
+    engine_->arena_.import_runs(layer, std::span(runs).first(count), content.first(bytes));
+    content = content.subspan(bytes);
+    begin += cells;
+  }
+}
+
 // Some cells of the part at hand, or some of a state's numbers: about `most` bytes.
 void LoadJob::fill_slice(std::uint64_t most) noexcept {
   const std::uint64_t bytes = sections_.part_bytes(section_.group, part_);
   if (!sections_.state(section_.group)) {
-    const std::uint64_t count =
-        std::min(section_.count - cell_, CellSections::cells_at_once(most, bytes));
+    const std::uint64_t count = std::min(section_.count - cell_, CellSections::cells_at_once(most, bytes));
     fill_cells(count, count * bytes);
     cell_ += count;
     return;

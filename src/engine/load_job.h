@@ -16,6 +16,8 @@
 
 namespace kvasir::engine {
 
+class EncodeJob;
+
 // Made, filled and ended under the lock of its engine, which it must not outlive.
 class LoadJob {
  public:
@@ -36,6 +38,14 @@ class LoadJob {
   [[nodiscard]] Status open_section(std::span<const std::byte> content);
   [[nodiscard]] bool fill() noexcept;
 
+  // Of conversations whose tokens are queued: how many there are, whether one attends to a source, and the
+  // job that reads that again, which ends before this does.
+  [[nodiscard]] std::size_t conversations() const noexcept { return coming_.size(); }
+  [[nodiscard]] bool has_source(std::size_t index) const noexcept {
+    return coming_[index].conversation.source != nullptr;
+  }
+  [[nodiscard]] Result<std::unique_ptr<EncodeJob>> begin_source(std::size_t index);
+
   // Whether every cell has come: kCorrupt where not.
   [[nodiscard]] Status check_complete() const { return sections_.check_complete(); }
 
@@ -52,6 +62,7 @@ class LoadJob {
  private:
   explicit LoadJob(Engine& engine) : engine_(&engine) {}
   void fill_cells(std::uint64_t count, std::uint64_t bytes) noexcept;
+  void fill_places(std::span<const pages::Run> places, std::uint64_t begin, std::uint64_t end) noexcept;
   void fill_slice(std::uint64_t most) noexcept;
   [[nodiscard]] Status take_slots(const Saved& saved, bool recompute);
   void install() noexcept;

@@ -83,6 +83,11 @@ Result<std::unique_ptr<SaveJob>> SaveJob::begin(Engine& engine, std::span<const 
     saved.origin = origin_of(engine.model(), engine.options().types);
     KVASIR_ASSIGN(auto snapshot, engine.store_->snapshot(tables));
     saved.layout = snapshot->layout();
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      KVASIR_ASSIGN(const Conversation* const conversation, std::as_const(engine).look(ids[i]));
+      const bool attends = saved.layout.conversations[i].encoded != 0 && conversation->source != nullptr;
+      if (attends) saved.conversations[i].source = *conversation->source;
+    }
     std::unique_ptr<SaveJob> job(new SaveJob(engine, std::move(snapshot)));
     job->saved_ = std::move(saved);
     std::vector<std::uint64_t> cells;

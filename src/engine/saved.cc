@@ -100,6 +100,8 @@ Result<SavedConversation> parse_conversation(ByteReader& in) {
     KVASIR_ASSIGN(row.ordinal, in.number<std::uint64_t>());
     KVASIR_ASSIGN(row.row, in.number<std::uint64_t>());
   }
+  KVASIR_ASSIGN(const std::uint64_t source, in.count(sizeof(Token)));
+  KVASIR_ASSIGN(one.source, in.integers(source));
   return one;
 }
 
@@ -184,6 +186,8 @@ void append_conversations(std::span<const SavedConversation> conversations, std:
       out.number(row.ordinal);
       out.number(row.row);
     }
+    out.number(std::uint64_t{one.source.size()});
+    out.integers(one.source);
   }
 }
 
@@ -191,7 +195,7 @@ Result<std::vector<SavedConversation>> parse_conversations(std::span<const std::
   return base::within_memory([&]() -> Result<std::vector<SavedConversation>> {
     ByteReader in(bytes);
     // The least that one takes: nothing is kept of it but its numbers.
-    constexpr std::uint64_t kLeast = 1 + 1 + 1 + 4 + 12 * sizeof(std::uint64_t);
+    constexpr std::uint64_t kLeast = 1 + 1 + 1 + 4 + 13 * sizeof(std::uint64_t);
     KVASIR_ASSIGN(const std::uint64_t count, in.count(kLeast));
     std::vector<SavedConversation> all;
     for (std::uint64_t i = 0; i < count; ++i) {
@@ -242,6 +246,11 @@ Status check_conversation(const SavedConversation& one, const pages::Conversatio
     return wrong("a conversation is behind by a vector");
   KVASIR_TRY(check_tokens(one.tokens, saved.origin.vocabulary));
   KVASIR_TRY(check_tokens(one.queue.tokens, saved.origin.vocabulary));
+  KVASIR_TRY(check_tokens(one.source, saved.origin.vocabulary));
+  if (one.source.empty() != (layout.encoded == 0) ||
+      std::ranges::find(one.source, kEmbedded) != one.source.end())
+    return wrong("a source of " + std::to_string(one.source.size()) +
+                 " tokens, which is not what was encoded");
   const auto embedded = static_cast<std::uint64_t>(std::ranges::count(one.queue.tokens, kEmbedded));
   if (base::checked_mul<std::uint64_t>(embedded, saved.origin.embedding) != one.queue.vectors.size())
     return wrong("a queue with too few or too many vectors");

@@ -65,6 +65,7 @@ struct SavedConversation {
   };
   std::optional<std::uint64_t> last_row;
   std::vector<Kept> kept;
+  std::vector<Token> source;  // that it attends to
 };
 
 // All but the cells.

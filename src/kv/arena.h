@@ -150,6 +150,9 @@ class Arena {
                     const FrameCell* next = nullptr) const noexcept;
   void import_cells(const LayerGeometry& layer, FrameCell to, std::uint32_t count,
                     std::span<const std::byte> in) noexcept;
+  // The same for cells that go to several places, run by run.
+  void import_runs(const LayerGeometry& layer, std::span<const FrameRun> runs,
+                   std::span<const std::byte> in) noexcept;
 
   // Appends what export_cells() gives for one cell.
   void append_cell(const LayerGeometry& layer, pages::FrameId frame, std::uint32_t cell,
@@ -184,6 +187,14 @@ class Arena {
   [[nodiscard]] HeadPart keys_of(const LayerGeometry& layer, std::uint32_t head) const noexcept;
   [[nodiscard]] HeadPart values_of(const LayerGeometry& layer, std::uint32_t head) const noexcept;
 
+  // Rows of one head, `step` bytes apart.
+  struct Rows {
+    const std::byte* first = nullptr;
+    std::size_t step = 0;
+  };
+  void import_keys(const HeadPart& part, const HeadPart& coming, std::span<const FrameRun> runs,
+                   Rows rows) noexcept;
+  void import_values(const HeadPart& part, std::span<const FrameRun> runs, Rows rows) noexcept;
   [[nodiscard]] HeadPart part_of(const LayerGeometry& layer, std::uint32_t index) const noexcept;
 
   [[nodiscard]] std::byte* frame_at(pages::FrameId frame) noexcept {

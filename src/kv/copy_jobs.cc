@@ -283,14 +283,70 @@ void Arena::export_cells(const LayerGeometry& layer, FrameCell from, std::uint32
 
 void Arena::import_cells(const LayerGeometry& layer, FrameCell to, std::uint32_t count,
                          std::span<const std::byte> in) noexcept {
+  const FrameRun run{.frame = to.frame, .cell = to.cell, .count = count};
+  import_runs(layer, {&run, 1}, in);
+}
+
+void Arena::import_runs(const LayerGeometry& layer, std::span<const FrameRun> runs,
+                        std::span<const std::byte> in) noexcept {
   const std::size_t cell_size = cell_bytes(layer);
   const std::byte* from = in.data();
   for (std::uint32_t i = 0; i < 2 * layer.kv_heads; ++i) {
     const HeadPart part = part_of(layer, i);
-    part.write_rows(frame_at(to.frame), to.cell, count, from, cell_size);
+    if (i < layer.kv_heads) {
+      const HeadPart coming = keys_of(layer, std::min(i + kPartsAhead, layer.kv_heads - 1));
+      import_keys(part, coming, runs, {from, cell_size});
+    } else {
+      import_values(part, runs, {from, cell_size});
+    }
     from += part.row_bytes();
   }
   simd::end_moves();
+}
+
+// What goes to one group of lanes goes there together. A group that is not filled wholly is fetched before.
+void Arena::import_keys(const HeadPart& part, const HeadPart& coming, std::span<const FrameRun> runs,
+                        Rows rows) noexcept {
+  LaneRows group;
+  FrameCell first;
+  const auto write = [&] {
+    if (group.lanes == 0) return;
+    std::byte* const frame = frame_at(first.frame);
+    if (group.lanes != LaneRows::kAll) coming.fetch_rows(frame, first.cell, simd::kCellLanes);
+    part.write_lanes(frame, first.cell, group);
+    group.lanes = 0;
+  };
+  for (const FrameRun& run : runs) {
+    for (std::uint32_t cell = run.cell; cell < run.cell + run.count; ++cell, rows.first += rows.step) {
+      const std::uint32_t lane = cell % simd::kCellLanes;
+      if (run.frame != first.frame || cell - lane != first.cell) write();
+      if (group.lanes == 0) {
+        first = {run.frame, cell - lane};
+        group.rows.fill(rows.first);
+      }
+      group.rows[lane] = rows.first;
+      group.lanes |= static_cast<std::uint16_t>(1U << lane);
+    }
+  }
+  write();
+}
+
+void Arena::import_values(const HeadPart& part, std::span<const FrameRun> runs, Rows rows) noexcept {
+  std::array<simd::BytesMove, kMovesAtOnce> moves;
+  std::size_t count = 0;
+  for (const FrameRun& run : runs) {
+    for (std::uint32_t cell = run.cell; cell < run.cell + run.count; ++cell, rows.first += rows.step) {
+      if (!part.rows_lie_as_they_are()) {
+        part.write_row(frame_at(run.frame), cell, rows.first);
+        continue;
+      }
+      moves[count++] = part.move_of_row(frame_at(run.frame), cell, rows.first);
+      if (count < moves.size()) continue;
+      simd::move_bytes(moves, {});
+      count = 0;
+    }
+  }
+  simd::move_bytes(std::span(moves).first(count), {});
 }
 
 void Arena::append_cell(const LayerGeometry& layer, pages::FrameId frame, std::uint32_t cell,

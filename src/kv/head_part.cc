@@ -17,9 +17,6 @@ using simd::CellLayout;
 
 constexpr std::size_t kMaxBlockBytes = 34;
 
-// Rows that are handed on together.
-constexpr std::size_t kMovesAtOnce = 32;
-
 // Blocks that are packed or unpacked in one call.
 constexpr std::size_t kBlocksAtOnce = 4;
 using SomeFloats = std::array<float, kBlocksAtOnce * simd::kBlockDims>;
@@ -248,28 +245,16 @@ void HeadPart::read_square_lanes(const std::byte* frame, std::size_t cell, std::
   }
 }
 
-template <class Element>
-void HeadPart::write_square_lanes(std::byte* frame, std::size_t cell, const std::byte* rows,
-                                  std::size_t row_step) const noexcept {
-  constexpr std::size_t kRows = kSide<Element>;
-  std::byte* const to = frame + numbers_.at(cell);
-  const std::size_t step = numbers_.unit_step();
-  const std::size_t squares = dims_ / kRows * kRows;
-  for (std::size_t unit = 0; unit < squares; unit += kRows)
-    transpose_square<Element>(rows + unit * sizeof(Element), row_step, to + unit * step, step);
-  for (std::size_t unit = squares; unit < dims_; ++unit) {
-    for (std::size_t i = 0; i < kRows; ++i) {
-      std::memcpy(to + unit * step + i * sizeof(Element), rows + i * row_step + unit * sizeof(Element),
-                  sizeof(Element));
-    }
-  }
-  for (std::size_t i = 0; i < kRows; ++i) clear_padding(frame, cell + i);
+// Units of sixteen cells that were put together beside the frame: whole groups go past the caches.
+void HeadPart::write_units(std::byte* to, const std::byte* units, std::size_t count, std::size_t unit_bytes,
+                           std::uint16_t lanes) noexcept {
+  if (lanes != LaneRows::kAll) return simd::merge_lanes(units, to, count, unit_bytes, lanes);
+  const simd::BytesMove move{.from = units, .to = to, .bytes = count * simd::kCellLanes * unit_bytes};
+  simd::move_bytes({&move, 1}, {});
 }
 
-// A whole group of lanes is put together beside the frame, some units at a time, and written past the caches.
 template <class Element>
-void HeadPart::write_group(std::byte* frame, std::size_t cell, const std::byte* rows,
-                           std::size_t row_step) const noexcept {
+void HeadPart::write_lanes_of(std::byte* frame, std::size_t cell, const LaneRows& cells) const noexcept {
   constexpr std::size_t kRows = kSide<Element>;
   constexpr std::size_t kStep = simd::kCellLanes * sizeof(Element);
   constexpr std::size_t kUnitsAtOnce = 64;
@@ -277,36 +262,60 @@ void HeadPart::write_group(std::byte* frame, std::size_t cell, const std::byte* 
   for (std::size_t first = 0; first < numbers_.units; first += kUnitsAtOnce) {
     const std::size_t some = std::min(kUnitsAtOnce, numbers_.units - first);
     for (std::size_t lane = 0; lane < simd::kCellLanes; lane += kRows) {
-      const std::byte* const from = rows + lane * row_step + first * sizeof(Element);
       std::byte* const to = units.data() + lane * sizeof(Element);
-      const std::size_t squares = some / kRows * kRows;
-      for (std::size_t unit = 0; unit < squares; unit += kRows)
-        transpose_square<Element>(from + unit * sizeof(Element), row_step, to + unit * kStep, kStep);
-      for (std::size_t unit = squares; unit < some; ++unit) {
-        copy_units_of<sizeof(Element)>(from + unit * sizeof(Element), row_step, to + unit * kStep,
-                                       sizeof(Element), kRows);
+      std::size_t unit = 0;
+      for (; unit + kRows <= some; unit += kRows) {
+        const std::size_t at = (first + unit) * sizeof(Element);
+        transpose_rows<Element>([&](std::size_t i) { return cells.rows[lane + i] + at; }, to + unit * kStep,
+                                kStep);
+      }
+      for (; unit < some; ++unit) {
+        for (std::size_t i = 0; i < kRows; ++i) {
+          std::memcpy(to + unit * kStep + i * sizeof(Element),
+                      cells.rows[lane + i] + (first + unit) * sizeof(Element), sizeof(Element));
+        }
       }
     }
-    const simd::BytesMove move{.from = units.data(),
-                               .to = frame + numbers_.at(cell) + first * kStep,
-                               .bytes = some * kStep};
-    simd::move_bytes({&move, 1}, {});
+    write_units(frame + numbers_.at(cell) + first * kStep, units.data(), some, sizeof(Element), cells.lanes);
   }
 }
 
-// Rows that lie in the frame as they come are written past the caches, too.
-void HeadPart::write_beside(std::byte* frame, std::size_t cell, std::size_t count, const std::byte* rows,
-                            std::size_t row_step) const noexcept {
-  std::array<simd::BytesMove, kMovesAtOnce> moves;
-  for (std::size_t first = 0; first < count; first += moves.size()) {
-    const std::size_t some = std::min(moves.size(), count - first);
-    for (std::size_t i = 0; i < some; ++i) {
-      moves[i] = {.from = rows + (first + i) * row_step,
-                  .to = frame + numbers_.at(cell + first + i),
-                  .bytes = numbers_.units * numbers_.unit_bytes};
+// Block by block: scales, and units that are bytes.
+void HeadPart::write_lanes_of_blocks(std::byte* frame, std::size_t cell,
+                                     const LaneRows& cells) const noexcept {
+  constexpr std::size_t kLanes = simd::kCellLanes;
+  const std::size_t units = numbers_.units / scales_.units;
+  alignas(64) std::array<std::byte, kLanes * simd::kBlockDims> numbers;  // written before they are read
+  std::array<std::byte, kLanes * CellLayout::kScaleBytes> scales;
+  std::array<std::byte, kLanes*(simd::kBlockDims / 2)> pairs;
+  for (std::size_t block = 0; block < scales_.units; ++block) {
+    const std::size_t at = block * block_bytes();
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      std::memcpy(scales.data() + lane * CellLayout::kScaleBytes, cells.rows[lane] + at,
+                  CellLayout::kScaleBytes);
     }
-    simd::move_bytes(std::span(moves).first(some), {});
+    const std::size_t codes = at + CellLayout::kScaleBytes;
+    if (element_ == CacheElement::kQ4_0) {
+      for (std::size_t lane = 0; lane < kLanes; ++lane)
+        pair_neighbours(cells.rows[lane] + codes, pairs.data() + lane * units);
+      transpose_square<std::uint8_t>(pairs.data(), units, numbers.data(), kLanes);
+    } else {
+      for (std::size_t unit = 0; unit < units; unit += kLanes) {
+        transpose_rows<std::uint8_t>([&](std::size_t i) { return cells.rows[i] + codes + unit; },
+                                     numbers.data() + unit * kLanes, kLanes);
+      }
+    }
+    write_units(frame + scales_.at(cell) + block * scales_.unit_step(), scales.data(), 1,
+                CellLayout::kScaleBytes, cells.lanes);
+    write_units(frame + numbers_.at(cell) + block * units * numbers_.unit_step(), numbers.data(), units, 1,
+                cells.lanes);
   }
+}
+
+void HeadPart::write_lanes(std::byte* frame, std::size_t cell, const LaneRows& cells) const noexcept {
+  if (simd::is_blocks(element_)) return write_lanes_of_blocks(frame, cell, cells);
+  if (numbers_.unit_bytes == 2) return write_lanes_of<std::uint16_t>(frame, cell, cells);
+  write_lanes_of<std::uint32_t>(frame, cell, cells);
 }
 
 // A whole group of lanes, block by block: 16 cells, whose units are bytes.
@@ -326,29 +335,6 @@ void HeadPart::read_square_blocks(const std::byte* frame, std::size_t cell, std:
     for (std::size_t i = 0; i < simd::kCellLanes; ++i) {
       std::byte* const codes = to + i * row_step + CellLayout::kScaleBytes;
       pair_halves(codes, codes);
-    }
-  }
-}
-
-void HeadPart::write_square_blocks(std::byte* frame, std::size_t cell, const std::byte* rows,
-                                   std::size_t row_step) const noexcept {
-  const std::size_t units = numbers_.units / scales_.units;
-  for (std::size_t block = 0; block < scales_.units; ++block) {
-    const std::byte* const from = rows + block * block_bytes();
-    copy_units_of<CellLayout::kScaleBytes>(from, row_step,
-                                           frame + scales_.at(cell) + block * scales_.unit_step(),
-                                           CellLayout::kScaleBytes, simd::kCellLanes);
-    std::byte* const to = frame + numbers_.at(cell) + block * units * numbers_.unit_step();
-    if (element_ == CacheElement::kQ4_0) {
-      std::array<std::byte, simd::kCellLanes * (simd::kBlockDims / 2)> pairs;  // written wholly
-      for (std::size_t i = 0; i < simd::kCellLanes; ++i)
-        pair_neighbours(from + i * row_step + CellLayout::kScaleBytes, pairs.data() + i * units);
-      transpose_square<std::uint8_t>(pairs.data(), units, to, numbers_.unit_step());
-      continue;
-    }
-    for (std::size_t unit = 0; unit < units; unit += simd::kCellLanes) {
-      transpose_square<std::uint8_t>(from + CellLayout::kScaleBytes + unit, row_step,
-                                     to + unit * numbers_.unit_step(), numbers_.unit_step());
     }
   }
 }
@@ -387,30 +373,6 @@ void HeadPart::read_rows(const std::byte* frame, std::size_t cell, std::size_t c
           read_square_blocks(frame, cell + at, rows + at * row_step, row_step);
         } else {
           read_square_lanes<decltype(element)>(frame, cell + at, rows + at * row_step, row_step);
-        }
-      });
-}
-
-void HeadPart::write_rows(std::byte* frame, std::size_t cell, std::size_t count, const std::byte* rows,
-                          std::size_t row_step) const noexcept {
-  const bool blocks = simd::is_blocks(element_);
-  if (!blocks && numbers_.lanes == 1 && numbers_.units == dims_)
-    return write_beside(frame, cell, count, rows, row_step);
-  for (; !blocks && cell % numbers_.lanes == 0 && count >= simd::kCellLanes && numbers_.lanes > 1;
-       cell += simd::kCellLanes, count -= simd::kCellLanes, rows += simd::kCellLanes * row_step) {
-    if (numbers_.unit_bytes == 2) {
-      write_group<std::uint16_t>(frame, cell, rows, row_step);
-    } else {
-      write_group<std::uint32_t>(frame, cell, rows, row_step);
-    }
-  }
-  by_squares(
-      cell, count, [&](std::size_t at) { write_row(frame, cell + at, rows + at * row_step); },
-      [&](std::size_t at, auto element) {
-        if constexpr (sizeof(element) == 1) {
-          write_square_blocks(frame, cell + at, rows + at * row_step, row_step);
-        } else {
-          write_square_lanes<decltype(element)>(frame, cell + at, rows + at * row_step, row_step);
         }
       });
 }

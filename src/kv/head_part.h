@@ -2,11 +2,13 @@
 // there and back.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
 #include "simd/cell_layout.h"
+#include "simd/cell_moves.h"
 
 namespace kvasir::kv {
 
@@ -24,6 +26,14 @@ struct Plane {
     return offset + ((cell - lane) * units + lane) * unit_bytes;
   }
   [[nodiscard]] std::size_t unit_step() const noexcept { return lanes * unit_bytes; }
+};
+
+// Rows for the cells of a group of lanes: those that have a bit, and for the others any row at all.
+struct LaneRows {
+  static constexpr std::uint16_t kAll = 0xFFFF;
+
+  std::array<const std::byte*, simd::kCellLanes> rows{};  // [lane]
+  std::uint16_t lanes = 0;
 };
 
 // The keys or the values of one head of the cells of one page: a layout, no bytes. `frame` is always the
@@ -63,12 +73,22 @@ class HeadPart {
   void read_row(const std::byte* frame, std::size_t cell, std::byte* row) const noexcept;
   void write_row(std::byte* frame, std::size_t cell, const std::byte* row) const noexcept;
 
-  // The same for `count` cells, whose rows begin `row_step` bytes apart. Whoever writes calls
-  // simd::end_moves() afterwards.
+  // The same for `count` cells, whose rows begin `row_step` bytes apart.
   void read_rows(const std::byte* frame, std::size_t cell, std::size_t count, std::byte* rows,
                  std::size_t row_step) const noexcept;
-  void write_rows(std::byte* frame, std::size_t cell, std::size_t count, const std::byte* rows,
-                  std::size_t row_step) const noexcept;
+
+  // Whether a row lies in the frame byte by byte as it is, and the move that writes one then.
+  [[nodiscard]] bool rows_lie_as_they_are() const noexcept {
+    return !simd::is_blocks(element_) && numbers_.lanes == 1 && numbers_.units == dims_;
+  }
+  [[nodiscard]] simd::BytesMove move_of_row(std::byte* frame, std::size_t cell,
+                                            const std::byte* row) const noexcept {
+    return {.from = row, .to = frame + numbers_.at(cell), .bytes = row_bytes()};
+  }
+
+  // Keys of a whole group of lanes, or of some of it: `cell` is the group's first. Whoever
+  // writes calls simd::end_moves() afterwards.
+  void write_lanes(std::byte* frame, std::size_t cell, const LaneRows& cells) const noexcept;
 
   // Asks for what read_rows() of these cells will read.
   void fetch_rows(const std::byte* frame, std::size_t cell, std::size_t count) const noexcept;
@@ -77,18 +97,13 @@ class HeadPart {
   template <class Element>
   void read_square_lanes(const std::byte* frame, std::size_t cell, std::byte* rows,
                          std::size_t row_step) const noexcept;
+  static void write_units(std::byte* to, const std::byte* units, std::size_t count, std::size_t unit_bytes,
+                          std::uint16_t lanes) noexcept;
   template <class Element>
-  void write_square_lanes(std::byte* frame, std::size_t cell, const std::byte* rows,
-                          std::size_t row_step) const noexcept;
-  template <class Element>
-  void write_group(std::byte* frame, std::size_t cell, const std::byte* rows,
-                   std::size_t row_step) const noexcept;
-  void write_beside(std::byte* frame, std::size_t cell, std::size_t count, const std::byte* rows,
-                    std::size_t row_step) const noexcept;
+  void write_lanes_of(std::byte* frame, std::size_t cell, const LaneRows& cells) const noexcept;
+  void write_lanes_of_blocks(std::byte* frame, std::size_t cell, const LaneRows& cells) const noexcept;
   void read_square_blocks(const std::byte* frame, std::size_t cell, std::byte* rows,
                           std::size_t row_step) const noexcept;
-  void write_square_blocks(std::byte* frame, std::size_t cell, const std::byte* rows,
-                           std::size_t row_step) const noexcept;
   [[nodiscard]] std::size_t square_side() const noexcept;
   // Calls square(at, Element()) for the whole squares of lanes among the cells [cell, cell + count), and
   // row(at) for the cells beside them; `at` is counted from `cell`.

@@ -19,17 +19,15 @@ struct SquareRow {
   Vector lanes;
 };
 
-// kSide rows of sixteen bytes from `from`, `from_step` bytes apart, as their columns at `to`, `to_step` bytes
-// apart.
+// kSide rows of sixteen bytes, the i-th at row(i), as their columns at `to`, `to_step` bytes apart.
 //
 // Method: zipping the first half of the rows with the second moves every index by one bit; as many times as
 // an index has bits, rows and columns have changed places.
-template <class Element>
-inline void transpose_square(const std::byte* from, std::size_t from_step, std::byte* to,
-                             std::size_t to_step) noexcept {
+template <class Element, class Row>
+inline void transpose_rows(const Row& row, std::byte* to, std::size_t to_step) noexcept {
   constexpr std::size_t kRows = kSide<Element>;
   std::array<SquareRow<Element>, kRows> rows{};
-  for (std::size_t i = 0; i < kRows; ++i) std::memcpy(&rows[i], from + i * from_step, sizeof(rows[i]));
+  for (std::size_t i = 0; i < kRows; ++i) std::memcpy(&rows[i], row(i), sizeof(rows[i]));
   for (std::size_t bit = 1; bit < kRows; bit *= 2) {
     std::array<SquareRow<Element>, kRows> zipped{};
     for (std::size_t i = 0; i < kRows / 2; ++i) {
@@ -51,6 +49,13 @@ inline void transpose_square(const std::byte* from, std::size_t from_step, std::
     rows = zipped;
   }
   for (std::size_t i = 0; i < kRows; ++i) std::memcpy(to + i * to_step, &rows[i], sizeof(rows[i]));
+}
+
+// The same for rows `from_step` bytes apart.
+template <class Element>
+inline void transpose_square(const std::byte* from, std::size_t from_step, std::byte* to,
+                             std::size_t to_step) noexcept {
+  transpose_rows<Element>([&](std::size_t i) { return from + i * from_step; }, to, to_step);
 }
 
 }  // namespace kvasir::kv

@@ -248,6 +248,47 @@ void MoveLanes(const LanesMove& move, std::size_t offset) {
   }
 }
 
+// A lane of every row.
+HWY_INLINE void MergeLane(const std::byte* from, std::byte* to, std::size_t rows, std::size_t unit_bytes) {
+  const std::size_t step = 16 * unit_bytes;
+  for (std::size_t row = 0; row < rows; ++row) MoveFew(from + row * step, to + row * step, unit_bytes);
+}
+
+HWY_INLINE void MergeEachLane(const std::byte* from, std::byte* to, std::size_t rows, std::size_t unit_bytes,
+                              std::uint16_t lanes) {
+  for (std::size_t lane = 0; lane < 16; ++lane) {
+    if ((lanes >> lane & 1) != 0)
+      MergeLane(from + lane * unit_bytes, to + lane * unit_bytes, rows, unit_bytes);
+  }
+}
+
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+// Stores of the lanes that are meant: others beside them are not even written as they were.
+template <class T>
+HWY_INLINE void MergeRows(const std::byte* from, std::byte* to, std::size_t rows, std::uint16_t lanes) {
+  const hn::FixedTag<T, kLine / sizeof(T)> tag;
+  constexpr std::size_t kRowsAtOnce = kLine / (16 * sizeof(T));
+  const std::array<std::uint16_t, 4> bits = {lanes, lanes, lanes, lanes};
+  const auto mask = hn::LoadMaskBits(tag, reinterpret_cast<const std::uint8_t*>(bits.data()));
+  std::size_t row = 0;
+  for (; row + kRowsAtOnce <= rows; row += kRowsAtOnce, from += kLine, to += kLine)
+    hn::BlendedStore(hn::LoadU(tag, reinterpret_cast<const T*>(from)), mask, tag, reinterpret_cast<T*>(to));
+  MergeEachLane(from, to, rows - row, sizeof(T), lanes);
+}
+
+void MergeLanes(const std::byte* from, std::byte* to, std::size_t rows, std::size_t unit_bytes,
+                std::uint16_t lanes) {
+  if (unit_bytes == 1) return MergeRows<std::uint8_t>(from, to, rows, lanes);
+  if (unit_bytes == 2) return MergeRows<std::uint16_t>(from, to, rows, lanes);
+  MergeRows<std::uint32_t>(from, to, rows, lanes);
+}
+#else
+void MergeLanes(const std::byte* from, std::byte* to, std::size_t rows, std::size_t unit_bytes,
+                std::uint16_t lanes) {
+  MergeEachLane(from, to, rows, unit_bytes, lanes);
+}
+#endif
+
 void EndMoves() {
   hwy::FlushStream();
 }
@@ -261,6 +302,7 @@ namespace kvasir::simd {
 namespace {
 HWY_EXPORT(MoveBytes);
 HWY_EXPORT(MoveLanes);
+HWY_EXPORT(MergeLanes);
 HWY_EXPORT(EndMoves);
 }  // namespace
 
@@ -271,6 +313,11 @@ void move_bytes(std::span<const BytesMove> moves, const Repeat& repeat) noexcept
 
 void move_lanes(const LanesMove& move, const Repeat& repeat) noexcept {
   for (std::size_t i = 0; i < repeat.count; ++i) HWY_DYNAMIC_DISPATCH(MoveLanes)(move, i * repeat.step);
+}
+
+void merge_lanes(const std::byte* from, std::byte* to, std::size_t rows, std::size_t unit_bytes,
+                 std::uint16_t lanes) noexcept {
+  HWY_DYNAMIC_DISPATCH(MergeLanes)(from, to, rows, unit_bytes, lanes);
 }
 
 void end_moves() noexcept {

@@ -51,6 +51,10 @@ struct LanesMove {
 
 void move_lanes(const LanesMove& move, const Repeat& repeat) noexcept;
 
+// Of rows of sixteen lanes of `unit_bytes` (1, 2 or 4), one behind the other, the lanes that have a bit.
+void merge_lanes(const std::byte* from, std::byte* to, std::size_t rows, std::size_t unit_bytes,
+                 std::uint16_t lanes) noexcept;
+
 // What was written past the caches by this thread is there for all others. To be called after the last move,
 // before anybody is told.
 void end_moves() noexcept;

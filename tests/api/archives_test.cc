@@ -11,15 +11,19 @@
 
 #include "api/api_run.h"
 #include "api/future.h"
+#include "api/histories.h"
 #include "api/thirty.h"
 #include "support/paths.h"
 
 namespace kvasir {
 namespace {
 
+using test::cache_of;
 using test::digest_of;
 using test::Future;
 using test::future_of;
+using test::histories;
+using test::History;
 using test::joined;
 using test::kGoesOn;
 using test::logits_of;
@@ -27,137 +31,10 @@ using test::make_executor;
 using test::must;
 using test::options_of;
 using test::outcome_of;
+using test::round_trip;
 using test::say;
 using test::some_tokens;
 using test::thirty_conversations;
-
-// Ways to have become what one is.
-struct History {
-  const char* name;
-  std::function<void(Executor&, Conversation&)> make;
-};
-
-const std::vector<History>& histories() {
-  static const std::vector<History> all = {
-      {"prompted", [](Executor&, Conversation& talk) { say(talk, 70, 1); }},
-      {"one token", [](Executor&, Conversation& talk) { say(talk, 1, 2); }},
-      {"queued", [](Executor&, Conversation& talk) { must(talk.prompt(some_tokens(40, 3))); }},
-      {"in the middle of its queue",
-       [](Executor& executor, Conversation& talk) {
-         must(talk.prompt(some_tokens(90, 4)));
-         must(executor.step({.tokens = 32}));
-         must(talk.prompt(some_tokens(5, 5)));
-       }},
-      {"rewound",
-       [](Executor&, Conversation& talk) {
-         say(talk, 60, 6);
-         must(talk.rewind(33));
-       }},
-      {"with a hole",
-       [](Executor&, Conversation& talk) {
-         say(talk, 60, 7);
-         must(talk.remove(5, 11));
-         say(talk, 9, 8);
-       }},
-      {"shifted again and again",
-       [](Executor&, Conversation& talk) {
-         say(talk, 60, 9);
-         for (std::uint64_t i = 0; i < 4; ++i) {
-           must(talk.shift_left(4, 7));
-           say(talk, 6, 10 + i);
-         }
-       }},
-      {"divided",
-       [](Executor&, Conversation& talk) {
-         say(talk, 48, 15);
-         const EditOperation half{EditOperation::Kind::kDivide, 0, 48, 2};
-         must(talk.edit({&half, 1}));
-         say(talk, 10, 16);
-       }},
-      {"with vectors",
-       [](Executor&, Conversation& talk) {
-         const std::vector<Token> tokens = some_tokens(20, 17);
-         const std::vector<float> rows = test::embeddings_of(tokens);
-         must(talk.prompt(Embeddings{rows}));
-         must(talk.wait());
-         say(talk, 20, 18);
-         must(talk.prompt(Embeddings{rows}));
-       }},
-      {"with many rows",
-       [](Executor&, Conversation& talk) {
-         must(talk.prompt(some_tokens(30, 19), {.every_logit = true}));
-         must(talk.wait());
-         must(talk.prompt(some_tokens(10, 20), {.every_logit = true}));
-       }},
-      {"in a suspended step",
-       [](Executor& executor, Conversation& talk) {
-         say(talk, 20, 21);
-         must(talk.prompt(some_tokens(20, 22)));
-         Budget budget;
-         budget.between_jobs = [](const JobView&) { return Verdict::kSuspend; };
-         must(executor.step(budget));
-       }},
-  };
-  return all;
-}
-
-// Others that leave every second page or so to be filled again.
-std::vector<Conversation> scatter(Executor& executor) {
-  std::vector<Conversation> stay;
-  std::vector<Conversation> go;
-  for (std::uint64_t i = 0; i < 12; ++i) {
-    Conversation other = must(executor.conversation());
-    must(other.prompt(some_tokens(9 + i % 5, 100 + i)));
-    must(other.wait());
-    (i % 2 == 0 ? stay : go).push_back(std::move(other));
-  }
-  return stay;
-}
-
-ExecutorOptions cache_of(CacheType keys, CacheType values, std::uint32_t page_cells) {
-  ExecutorOptions options = options_of(1024, 64);
-  options.keys = keys;
-  options.values = values;
-  options.page_cells = page_cells;
-  return options;
-}
-
-// Saved, closed, taken back elsewhere; and undisturbed.
-void expect_round_trip(const History& history, const ExecutorOptions& from, const ExecutorOptions& to) {
-  const auto undisturbed = [&] {
-    Executor executor = make_executor(from);
-    Conversation talk = must(executor.conversation({.seed = 5}));
-    history.make(executor, talk);
-    return future_of(talk);
-  }();
-  std::vector<std::byte> archive;
-  std::uint64_t length = 0;
-  std::uint64_t queued = 0;
-  {
-    Executor executor = make_executor(from);
-    Conversation talk = must(executor.conversation({.seed = 5}));
-    history.make(executor, talk);
-    archive = must(talk.save_bytes());
-    length = talk.length();
-    queued = talk.info().queued;
-    must(executor.abandon_step());
-    EXPECT_EQ(future_of(talk), undisturbed) << "a save disturbs nothing";
-  }
-  Executor executor = make_executor(to);
-  const std::vector<Conversation> others = scatter(executor);
-  Conversation talk = must(executor.conversation());
-  const std::uint64_t computed = executor.metrics().prompted;
-  const ArchiveReport report = must(talk.load(archive));
-  EXPECT_EQ(report.tokens_recomputed, 0U);
-  EXPECT_EQ(report.bytes, archive.size());
-  EXPECT_EQ(talk.length(), length);
-  EXPECT_EQ(talk.info().queued, queued);
-  EXPECT_EQ(talk.seed(), 5U);
-  // What comes next are its queue, perhaps its last token for want of logits, and what it goes on with.
-  const bool refreshed = queued == 0 && talk.state() == ConversationState::kNeedsPrompt;
-  EXPECT_EQ(future_of(talk), undisturbed);
-  EXPECT_EQ(executor.metrics().prompted - computed, queued + kGoesOn + (refreshed ? 1 : 0));
-}
 
 TEST(Archives, BringEveryHistoryBackToTheBitInPagesOfEverySize) {
   for (const History& history : histories()) {
@@ -165,8 +42,9 @@ TEST(Archives, BringEveryHistoryBackToTheBitInPagesOfEverySize) {
       for (const std::uint32_t to : {16U, 32U, 256U}) {
         SCOPED_TRACE(std::string(history.name) + ", pages of " + std::to_string(from) + " to " +
                      std::to_string(to));
-        expect_round_trip(history, cache_of(CacheType::kF16, CacheType::kF16, from),
-                          cache_of(CacheType::kF16, CacheType::kF16, to));
+        EXPECT_EQ(round_trip(history, cache_of(CacheType::kF16, CacheType::kF16, from),
+                             cache_of(CacheType::kF16, CacheType::kF16, to)),
+                  "");
       }
     }
   }
@@ -178,7 +56,7 @@ TEST(Archives, BringEveryTypeOfCacheBackToTheBit) {
   for (const CacheType keys : types) {
     for (const CacheType values : types) {
       SCOPED_TRACE(std::to_string(static_cast<int>(keys)) + ":" + std::to_string(static_cast<int>(values)));
-      expect_round_trip(histories()[6], cache_of(keys, values, 32), cache_of(keys, values, 64));
+      EXPECT_EQ(round_trip(histories()[6], cache_of(keys, values, 32), cache_of(keys, values, 64)), "");
     }
   }
 }

@@ -201,6 +201,69 @@ TEST(Sources, AreSharedByForksAndCarriedByArchives) {
   EXPECT_EQ(logits_of(loaded), cold(source, all));
 }
 
+// Where the cells of an archive are of no use, its source is read again, and all behind it is computed.
+TEST(Sources, AreReadAgainWhereWhatTheyBecameCannotBeUsed) {
+  const std::vector<Token> source = ids(33, 21);
+  const std::vector<Token> tokens = ids(17, 22);
+  ExecutorOptions halves = sizes(256);
+  halves.keys = halves.values = CacheType::kF16;
+  Executor executor = must(Executor::create(writer(), halves));
+  Conversation talk = must(executor.conversation());
+  must(talk.encode(source));
+  must(talk.prompt(tokens));
+  must(talk.wait());
+  Conversation fork = must(talk.fork());
+  Conversation without = must(executor.conversation());
+  const std::vector<std::byte> all = must(executor.save_bytes());
+  const std::vector<std::byte> one = must(talk.save_bytes());
+
+  Executor other = must(Executor::create(writer(), sizes(256)));
+  EXPECT_EQ(outcome_of(other.load(all)), Outcome::kUnsupported);
+  Loaded loaded = must(other.load(all, {.recompute = true}));
+  EXPECT_EQ(loaded.report.tokens_recomputed, 2 * tokens.size());
+  must(other.run_until_idle());
+  ASSERT_EQ(loaded.conversations.size(), 3U);
+  for (std::size_t i = 0; i < 2; ++i)
+    EXPECT_EQ(logits_of(loaded.conversations[i].conversation), cold(source, tokens)) << i;
+  EXPECT_EQ(loaded.conversations[2].conversation.state(), ConversationState::kEmpty);
+  // Into one that has read another; and saved from there once more, in cells that are of use.
+  Conversation target = must(other.conversation());
+  must(target.encode(ids(20, 23)));
+  must(target.load(one, {.recompute = true}));
+  must(target.wait());
+  EXPECT_EQ(logits_of(target), cold(source, tokens));
+  Conversation again = must(other.conversation());
+  EXPECT_EQ(must(again.load(must(target.save_bytes()))).tokens_recomputed, 0U);
+  EXPECT_EQ(logits_of(again), cold(source, tokens));
+}
+
+// Ended on the way, or without room for the source, a load leaves everything as it was.
+TEST(Sources, ThatCannotBeReadAgainLeaveNothingBehind) {
+  ExecutorOptions halves = sizes(256);
+  halves.keys = halves.values = CacheType::kF16;
+  Executor executor = must(Executor::create(writer(), halves));
+  Conversation talk = must(executor.conversation());
+  must(talk.encode(ids(60, 24)));
+  must(talk.prompt(ids(9, 25)));
+  must(talk.wait());
+  const std::vector<std::byte> archive = must(talk.save_bytes());
+  Executor small = must(Executor::create(writer(), sizes(32)));
+  const std::uint64_t free = small.cache().free;
+  EXPECT_EQ(outcome_of(small.load(archive, {.recompute = true})), Outcome::kNoSpace);
+  EXPECT_EQ(small.cache().free, free);
+  Executor other = must(Executor::create(writer(), sizes(256)));
+  const std::uint64_t before = other.cache().free;
+  for (int left = 0;; ++left) {
+    int calls = left;
+    const auto loaded = other.load(
+        archive, {.recompute = true, .progress = [&](const ArchiveProgress&) { return calls-- > 0; }});
+    if (loaded) break;
+    EXPECT_EQ(loaded.error().code(), Outcome::kCancelled);
+    EXPECT_EQ(other.cache().free, before);
+    ASSERT_LT(left, 100);
+  }
+}
+
 // A conversation finds what its fork has computed, and nothing of one with another source.
 TEST(Sources, PartTheIndexOfBeginnings) {
   const std::vector<Token> tokens = ids(40, 12);

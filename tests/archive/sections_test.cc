@@ -232,6 +232,38 @@ TEST(Sinks, EndWithTheFirstWriteThatFailsAndUndoWhatTheyCan) {
   }
 }
 
+// Memory that is there is written over, whether it is too much or too little.
+TEST(Sinks, ToMemoryHoldWhatWasWrittenAndNothingOfBefore) {
+  const Bytes fresh = sample(0);
+  for (const std::size_t before :
+       {std::size_t{0}, std::size_t{1}, fresh.size() / 2, fresh.size(), fresh.size() + 99}) {
+    Bytes bytes(before, std::byte{0x5A});
+    const auto sink = memory_sink(bytes);
+    ASSERT_TRUE(sink->expect(before / 2).has_value());
+    for (std::size_t at = 0; at < fresh.size(); at += 100)
+      ASSERT_TRUE(sink->write(std::span(fresh).subspan(at, std::min<std::size_t>(100, fresh.size() - at))));
+    ASSERT_TRUE(sink->commit().has_value());
+    EXPECT_EQ(bytes, fresh) << before;
+  }
+  Bytes bytes;
+  EXPECT_EQ(memory_sink(bytes)->expect(UINT64_MAX).error().code(), Outcome::kOutOfMemory);
+}
+
+// What lies in memory already is read where it lies.
+TEST(Sources, InMemoryGiveTheirBytesWithoutACopy) {
+  const Bytes bytes = sample(0);
+  const auto source = memory_source(bytes);
+  const auto taken = source->take(10);
+  ASSERT_TRUE(taken.has_value());
+  EXPECT_EQ(taken->data(), bytes.data());
+  EXPECT_EQ(source->left(), bytes.size() - 10);
+  EXPECT_FALSE(source->take(bytes.size()).has_value());
+  EXPECT_EQ(source->left(), bytes.size() - 10) << "what cannot be taken is left";
+  std::size_t at = 0;
+  const ReadBytes drops = in_drops(bytes, at, 7);
+  EXPECT_FALSE(callback_source(drops)->take(1).has_value());
+}
+
 TEST(Sinks, SurviveFunctionsThatThrowOrLie) {
   const WriteBytes throws = [](std::span<const std::byte>) -> Status { throw 1; };
   EXPECT_EQ(callback_sink(throws)->write({}).error().code(), Outcome::kIo);

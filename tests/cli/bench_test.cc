@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -128,13 +129,34 @@ TEST(BenchVerb, CompactsWhatItHasScattered) {
   }
 }
 
+TEST(BenchVerb, MeasuresArchivesInMemoryAndAsFiles) {
+  const ProgramRun memory = bench({"--depth", "300", "--json"});
+  ASSERT_EQ(memory.status, 0) << memory.err;
+  EXPECT_GT(number(memory.out, {"archives", "bytes"}), 300 * kCellBytes);
+  for (const char* rate :
+       {"save_bytes_per_second", "load_bytes_per_second", "load_scattered_bytes_per_second",
+        "memcpy_bytes_per_second", "step_us", "step_meanwhile_us"})
+    EXPECT_GT(number(memory.out, {"archives", rate}), 0) << rate;
+  EXPECT_EQ(member(memory.out, {"archives", "files"}), "") << "nobody named a disk";
+  const std::string directory = test::scratch_directory();
+  const ProgramRun files = bench({"--depth", "300", "--files", directory, "--json"});
+  ASSERT_EQ(files.status, 0) << files.err;
+  for (const char* rate :
+       {"save_bytes_per_second", "load_bytes_per_second", "write_bytes_per_second", "read_bytes_per_second"})
+    EXPECT_GT(number(files.out, {"archives", "files", rate}), 0) << rate;
+  EXPECT_TRUE(std::filesystem::is_empty(directory));
+  EXPECT_EQ(bench({"--files", directory + "/nowhere"}).status, 2);
+}
+
 TEST(BenchVerb, PrintsALineForEachFigure) {
-  const ProgramRun run = bench({"--depth", "300"});
+  const ProgramRun run = bench({"--depth", "300", "--files", test::scratch_directory()});
   ASSERT_EQ(run.status, 0) << run.err;
   for (const char* part :
        {"prompt of 20: ", "generation, 1 at depth 300: ", "fork at depth 300: ", "0 bytes of K and V moved",
         "rollback at depth 300: ", "a step of 1 at depth 300: ", "a step of 16 at depth 300: ",
-        "attention at depth 300, least of 20 runs: ", "compaction of spans of 12: "}) {
+        "attention at depth 300, least of 20 runs: ", "compaction of spans of 12: ",
+        "save to memory at depth 300, one thread: ", "load into every second cell at depth 300, one thread: ",
+        "load from a file at depth 300, one thread: ", "a step of another conversation: "}) {
     EXPECT_NE(run.out.find(part), std::string::npos) << part << " in " << run.out;
   }
 }

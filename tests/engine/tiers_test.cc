@@ -5,6 +5,8 @@
 #include <iostream>
 #include <vector>
 
+#include "archive/stream.h"
+#include "engine/archives.h"
 #include "engine/engine.h"
 #include "support/allocations.h"
 #include "support/engine_run.h"
@@ -313,6 +315,29 @@ TEST_F(TiersOfAnEngine, ADiskThatFailsConcernsOneConversationAndLosesNothing) {
       ASSERT_LT(n, 200);
     }
   }
+}
+
+// A save reads each block of the disk once, however many slices and layers its cells are taken in.
+TEST_F(TiersOfAnEngine, ASaveOfWhatLiesOnDiskReadsEachBlockOnce) {
+  const auto fault = std::make_shared<Fault>(FileOperation::kScratchRead, UINT64_MAX);
+  FaultyFileSystem files(base::system_files(), fault);
+  EngineOptions sizes = options(256, 16, 400);
+  sizes.files = &files;
+  const EngineHost host = make_engine(model_, sizes);
+  const ConversationId id = open_with(host, words(150, 1));
+  const std::vector<float> expected = logits_of(host, id);
+  spill(host, id);
+  const std::uint64_t runs = host->moves().runs_spilled;
+  ASSERT_GT(runs, 5U);
+  std::vector<std::byte> bytes;
+  ASSERT_EQ(fault->seen(), 0U);
+  ASSERT_TRUE(save(*host, {&id, 1}, *archive::memory_sink(bytes), {}));
+  EXPECT_GT(fault->seen(), 0U);
+  EXPECT_LE(fault->seen(), runs);
+  ASSERT_TRUE(host->close(id));
+  const auto loaded = load(*host, *archive::memory_source(bytes));
+  ASSERT_TRUE(loaded) << loaded.error().message();
+  EXPECT_EQ(logits_of(host, loaded->ids.front()), expected);
 }
 
 // For every n: memory that is missing once while cells move.

@@ -172,6 +172,28 @@ class Pair {
     std::ranges::copy(moved, &twin(to));
   }
 
+  // Takes cells out and puts them wherever there is a lane, in runs as they come.
+  void scatter() {
+    const auto count = 1 + below(std::min(shape_.page_cells, 40U));
+    const FrameCell from{pages::FrameId{below(kFrames)}, below(shape_.page_cells - count + 1)};
+    Bytes bytes(count * arena_.cell_bytes(shape_.layer));
+    const FrameCell next = any_cell();
+    const std::uint32_t most = shape_.page_cells - next.cell;
+    arena_.export_cells(shape_.layer, from, count, bytes, count <= most ? &next : nullptr);
+    const std::vector<TwinCell> moved(&twin(from), &twin(from) + count);
+    std::vector<FrameRun> runs;
+    FrameCell to = any_cell();
+    for (std::uint32_t done = 0; done < count; done += runs.back().count) {
+      if (to.cell == shape_.page_cells)
+        to = {pages::FrameId{(static_cast<std::uint32_t>(to.frame) + 1) % kFrames}, 0};
+      const std::uint32_t some = 1 + below(std::min(count - done, shape_.page_cells - to.cell));
+      runs.push_back({.frame = to.frame, .cell = to.cell, .count = some});
+      std::copy_n(moved.begin() + done, some, &twin(to));
+      to.cell = std::min(shape_.page_cells, to.cell + some + below(3));
+    }
+    arena_.import_runs(shape_.layer, runs, bytes);
+  }
+
   // Any bytes at all.
   void import_noise() {
     const FrameCell to = any_cell();
@@ -313,6 +335,10 @@ TEST_P(CopyJobs, ExportCellsThatImportTakesBackAnywhere) {
   on_every_shape(8, &Pair::carry);
 }
 
+TEST_P(CopyJobs, ImportCellsIntoTheLanesThatAreFree) {  // A3
+  on_every_shape(20, &Pair::scatter);
+}
+
 TEST_P(CopyJobs, ImportAnyBytesAndGiveThemBack) {
   on_every_shape(8, &Pair::import_noise);
 }
@@ -323,8 +349,8 @@ TEST_P(CopyJobs, PoisonWhatTheyAreGivenAndNothingBeside) {
 
 TEST_P(CopyJobs, AgreeWithTheTwinInAnyOrder) {  // A1
   using Act = void (Pair::*)();
-  const std::vector<Act> acts = {&Pair::copy,  &Pair::gather,       &Pair::swap,  &Pair::rotate,
-                                 &Pair::carry, &Pair::import_noise, &Pair::poison};
+  const std::vector<Act> acts = {&Pair::copy,  &Pair::gather,  &Pair::swap,         &Pair::rotate,
+                                 &Pair::carry, &Pair::scatter, &Pair::import_noise, &Pair::poison};
   for (const Shape& shape : shapes()) {
     Pair pair(shape, GetParam(), random_);
     for (int i = 0; i < 20; ++i) {
@@ -356,6 +382,9 @@ TEST_P(CopyJobs, AllocateNothing) {
   arena.poison_cells(shape.layer, from, 2);
   arena.export_cells(shape.layer, {pages::FrameId{1}, 0}, 32, bytes);
   arena.import_cells(shape.layer, {pages::FrameId{0}, 0}, 32, bytes);
+  const std::array<FrameRun, 2> runs = {FrameRun{.frame = pages::FrameId{0}, .cell = 3, .count = 2},
+                                        FrameRun{.frame = pages::FrameId{1}, .cell = 7, .count = 20}};
+  arena.import_runs(shape.layer, runs, std::span(bytes).first(22 * arena.cell_bytes(shape.layer)));
   EXPECT_FALSE(fault.fired());
 }
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <random>
 #include <vector>
 
@@ -75,6 +77,57 @@ TEST(MoveLanes, PutsRowsTogetherOfTheirSources) {
     if (below(2) == 0) move.ahead = ahead.data();
     move_lanes(move, repeat);
     ASSERT_EQ(to, expected) << move.parts << " parts of " << move.sources << " sources";
+  }
+}
+
+// Of every width, number of rows and choice of lanes: those that are meant, and nothing beside them.
+TEST(MergeLanes, WritesTheLanesThatAreMeantAlone) {
+  std::mt19937 random(3);
+  for (const std::size_t unit : {1U, 2U, 4U}) {
+    for (std::size_t rows = 0; rows < 12; ++rows) {
+      for (int turn = 0; turn < 20; ++turn) {
+        const auto lanes = static_cast<std::uint16_t>(random());
+        const Bytes from = random_bytes(rows * 16 * unit, random);
+        Bytes to = random_bytes(rows * 16 * unit + 7, random);
+        Bytes expected = to;
+        for (std::size_t byte = 0; byte < from.size(); ++byte) {
+          if ((lanes >> (byte / unit % 16) & 1) != 0) expected[byte] = from[byte];
+        }
+        merge_lanes(from.data(), to.data(), rows, unit, lanes);
+        ASSERT_EQ(to, expected) << rows << " rows of " << unit << ", lanes " << lanes;
+      }
+    }
+  }
+}
+
+// What is written past the caches and what is not has the same bytes, wherever it goes.
+TEST(MoveLanes, WritesTheSameWhetherItIsReadSoonOrNot) {
+  std::mt19937 random(4);
+  const Bytes from = random_bytes(4096, random);
+  LaneLookup straight{};
+  for (std::size_t i = 0; i < straight.size(); ++i) straight[i] = static_cast<std::uint8_t>(i);
+  for (const std::size_t parts : {1U, 2U, 4U}) {
+    for (const std::size_t shift : {0U, 16U}) {
+      alignas(64) std::array<std::byte, 4096 + 64> to{};
+      std::vector<const std::byte*> sources;
+      for (std::size_t part = 0; part < parts; ++part) sources.push_back(from.data() + part * 16);
+      const std::vector<LaneLookup> lookups(parts, straight);
+      LanesMove move{.to = to.data() + shift,
+                     .rows = 64,
+                     .parts = parts,
+                     .from = sources.data(),
+                     .lookups = lookups.data()};
+      for (const bool soon : {false, true}) {
+        to.fill({});
+        move.read_soon = soon;
+        move_lanes(move, {});
+        end_moves();
+        const std::size_t bytes = 64 * parts * 16;
+        ASSERT_TRUE(
+            std::equal(from.begin(), from.begin() + static_cast<std::ptrdiff_t>(bytes), to.data() + shift));
+        ASSERT_EQ(to[shift + bytes], std::byte{});
+      }
+    }
   }
 }
 
