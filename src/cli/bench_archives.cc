@@ -32,7 +32,7 @@ using engine::Executor;
 constexpr int kRepeats = 9;            // the best counts
 constexpr int kFileRepeats = 3;        // the best counts
 constexpr int kRounds = 4;             // of steps alone and meanwhile, alternating
-constexpr int kStepsAlone = 24;        // of a round, and as many meanwhile
+constexpr int kSteps = 24;             // of a round, and as many meanwhile
 constexpr std::uint64_t kOthers = 64;  // tokens that the other conversation begins with
 
 double seconds_since(std::int64_t start) {
@@ -107,13 +107,11 @@ class ArchiveBench {
   Status measure_scattered() {
     KVASIR_TRY(executor_->clear(id_));
     KVASIR_ASSIGN(const ConversationId filler, open_at(2 * depth_));
-    KVASIR_TRY(executor_->change([&](Engine& engine) -> Status {
-      std::vector<pages::EditOperation> holes;
-      holes.reserve(depth_);
-      for (std::uint64_t i = depth_; i-- > 0;)
-        holes.push_back({pages::EditOperation::Kind::kRemove, 2 * i, 1, 0});
-      return engine.edit(filler, holes);
-    }));
+    std::vector<pages::EditOperation> holes;
+    holes.reserve(depth_);
+    for (std::uint64_t i = depth_; i-- > 0;)
+      holes.push_back({pages::EditOperation::Kind::kRemove, 2 * i, 1, 0});
+    KVASIR_TRY(executor_->change([&](Engine& engine) { return engine.edit(filler, holes); }));
     KVASIR_ASSIGN(figures_.load_scattered, best_rate(figures_.bytes, kRepeats, [this] {
                     return load(*archive::memory_source(bytes_));
                   }));
@@ -135,20 +133,22 @@ class ArchiveBench {
     };
     KVASIR_TRY(measure(rates.write, [&] { return write_plainly(files, path); }));
     KVASIR_TRY(measure(rates.read, [&] { return read_plainly(files, path); }));
-    KVASIR_TRY(measure(rates.save, [&]() -> Result<double> {
-      const std::int64_t start = base::system_clock().now_ns();
-      KVASIR_ASSIGN(const auto sink, archive::file_sink(files, path));
-      KVASIR_TRY(save(*sink));
-      return seconds_since(start);
-    }));
-    KVASIR_TRY(measure(rates.load, [&]() -> Result<double> {
-      KVASIR_ASSIGN(auto file, files.open_read(path));
-      return load(*archive::file_source(std::move(file)));
-    }));
+    KVASIR_TRY(measure(rates.save, [&] { return save_to_file(files, path); }));
+    KVASIR_TRY(measure(rates.load, [&] { return load_from_file(files, path); }));
     figures_.files = rates;
     return {};
   }
 
+  Result<double> save_to_file(base::FileSystem& files, const std::string& path) {
+    const std::int64_t start = base::system_clock().now_ns();
+    KVASIR_ASSIGN(const auto sink, archive::file_sink(files, path));
+    KVASIR_TRY(save(*sink));
+    return seconds_since(start);
+  }
+  Result<double> load_from_file(base::FileSystem& files, const std::string& path) {
+    KVASIR_ASSIGN(auto file, files.open_read(path));
+    return load(*archive::file_source(std::move(file)));
+  }
   Result<double> write_plainly(base::FileSystem& files, const std::string& path) {
     const std::int64_t start = base::system_clock().now_ns();
     KVASIR_ASSIGN(const auto file, files.replace(path));
@@ -166,13 +166,11 @@ class ArchiveBench {
   // Seconds of some steps of the other conversation.
   Result<double> step_some() {
     double seconds = 0;
-    for (int i = 0; i < kStepsAlone; ++i) {
+    for (int i = 0; i < kSteps; ++i) {
       if (interrupted()) return fail(Outcome::kCancelled, "interrupted");
-      KVASIR_TRY(executor_->change([&](Engine& engine) -> Status {
-        const Token token = 0;
-        const auto queued = engine.prompt(other_, {&token, 1}, engine::LogitsWanted::kLast);
-        return queued ? Status() : Status(fail(queued.error()));
-      }));
+      const Token token = 0;
+      KVASIR_TRY(executor_->change(
+          [&](Engine& engine) { return engine.prompt(other_, {&token, 1}, engine::LogitsWanted::kLast); }));
       const std::int64_t start = base::system_clock().now_ns();
       KVASIR_TRY(executor_->step({}));
       seconds += seconds_since(start);
@@ -209,7 +207,7 @@ class ArchiveBench {
       alone += first;
       meanwhile += *second;
     }
-    const double steps = kRounds * kStepsAlone;
+    const double steps = kRounds * kSteps;
     figures_.step_microseconds = alone * 1e6 / steps;
     figures_.step_meanwhile_microseconds = meanwhile * 1e6 / steps;
     return {};
@@ -230,7 +228,7 @@ Result<ArchiveFigures> measure_archives(const Session& session, const ModelFlags
   engine::ExecutorSettings settings;
   settings.engine = session.options;
   settings.engine.logit_rows = 1;
-  const std::uint64_t steps = std::uint64_t{2} * kRounds * kStepsAlone;
+  const std::uint64_t steps = std::uint64_t{2} * kRounds * kSteps;
   settings.engine.pool = 2 * depth + kOthers + steps + std::uint64_t{4} * flags.page_cells;
   // The session outlives what is made here.
   const std::shared_ptr<parallel::ThreadPool> pool(std::shared_ptr<void>(), session.pool.get());

@@ -248,7 +248,6 @@ class CacheBench {
   Status measure_archive() {
     std::vector<std::byte> bytes;
     const auto save = [&]() -> Status {
-      bytes.clear();
       const auto sink = archive::memory_sink(bytes);
       const auto saved = engine::save(engine_, {&main_, 1}, *sink, {});
       return saved ? Status() : Status(fail(saved.error()));

@@ -121,9 +121,19 @@ HWY_INLINE bool Aligned(const std::byte* to, std::size_t bytes) {
   return reinterpret_cast<std::uintptr_t>(to) % bytes == 0;
 }
 
+// Bytes before a line of the target are moved by themselves where many lines follow.
 HWY_INLINE void MoveOne(const std::byte* from, std::byte* to, std::size_t bytes) {
   if (bytes < 16) return MoveFew(from, to, bytes);
   std::size_t done = 0;
+  if (bytes >= 4 * kLine && !Aligned(to, kLine)) {
+    const std::size_t lead = kLine - reinterpret_cast<std::uintptr_t>(to) % kLine;
+    for (; done + 16 <= lead; done += 16) Store(Load(from + done), to + done);
+    MoveFew(from + done, to + done, lead - done);
+    from += lead;
+    to += lead;
+    bytes -= lead;
+    done = 0;
+  }
   const std::size_t lines = Aligned(to, kLine) ? bytes / kLine * kLine : 0;
   for (; done < lines; done += kWide) StorePast(Load<Wide>(from + done), to + done);
   for (; done + kWide <= bytes; done += kWide) Store(Load<Wide>(from + done), to + done);

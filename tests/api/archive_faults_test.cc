@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <filesystem>
@@ -178,7 +179,12 @@ TEST(ArchiveFaults, OfAKilledProcessLeaveTheOldArchiveOrTheNewOneWhole) {
   must(other.prompt(some_tokens(150, 2)));
   must(executor.run_until_idle());
   const std::string path = test::scratch_directory() + "/a.kvar";
-  must(one.save(path));
+  // Long enough for several saves, however busy the machine is.
+  const auto begin = std::chrono::steady_clock::now();
+  must(one.save(path, {.compression = 1}));
+  const auto took =
+      std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - begin);
+  const auto longest = std::max<std::uint64_t>(6000, 10 * static_cast<std::uint64_t>(took.count()));
   Conversation back = must(executor.conversation());
   std::mt19937_64 random(17);
   int ones = 0;
@@ -188,7 +194,7 @@ TEST(ArchiveFaults, OfAKilledProcessLeaveTheOldArchiveOrTheNewOneWhole) {
     ASSERT_GE(child, 0);
     if (child == 0 && round % 2 == 0) save_until_killed(one, other, path);
     if (child == 0) save_until_killed(other, one, path);
-    std::this_thread::sleep_for(std::chrono::microseconds(200 + random() % 6000));
+    std::this_thread::sleep_for(std::chrono::microseconds(200 + random() % longest));
     ASSERT_EQ(::kill(child, SIGKILL), 0);
     int status = 0;
     ASSERT_EQ(::waitpid(child, &status, 0), child);

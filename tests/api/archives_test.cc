@@ -33,6 +33,7 @@ using test::options_of;
 using test::outcome_of;
 using test::round_trip;
 using test::say;
+using test::scatter;
 using test::some_tokens;
 using test::thirty_conversations;
 

@@ -61,11 +61,13 @@ std::vector<History> of_edits() {
       {"compacted",
        [](Executor& executor, Conversation& talk) {
          Conversation other = must(executor.conversation());
-         for (std::uint64_t i = 0; i < 5; ++i) {
-           say(talk, 7, 26 + i);
-           say(other, 5, 36 + i);
-         }
+         say(other, 500, 26);
+         Conversation rest = must(executor.conversation());
+         say(rest, executor.cache().free, 28);
+         for (std::uint64_t i = 16; i-- > 0;) must(other.remove(6 * i, 3));
+         say(talk, 40, 27);
          other.close();
+         rest.close();
          if (must(executor.compact()) == 0) throw std::runtime_error("nothing was compacted");
        }},
   };
@@ -110,9 +112,6 @@ const std::vector<History>& histories() {
   return all;
 }
 
-namespace {
-
-// Others that leave every second page or so to be filled again.
 std::vector<Conversation> scatter(Executor& executor) {
   std::vector<Conversation> stay;
   std::vector<Conversation> go;
@@ -124,8 +123,6 @@ std::vector<Conversation> scatter(Executor& executor) {
   }
   return stay;
 }
-
-}  // namespace
 
 ExecutorOptions cache_of(CacheType keys, CacheType values, std::uint32_t page_cells) {
   ExecutorOptions options = options_of(1024, 64);

@@ -17,6 +17,9 @@ struct History {
 
 [[nodiscard]] const std::vector<History>& histories();
 
+// Others, that leave every second page or so to be filled again.
+[[nodiscard]] std::vector<Conversation> scatter(Executor& executor);
+
 [[nodiscard]] ExecutorOptions cache_of(CacheType keys, CacheType values, std::uint32_t page_cells);
 
 // Saves a conversation of this history, closes it and takes it back elsewhere, among others: what differs

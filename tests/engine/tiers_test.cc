@@ -331,11 +331,11 @@ TEST_F(TiersOfAnEngine, ASaveOfWhatLiesOnDiskReadsEachBlockOnce) {
   ASSERT_GT(runs, 5U);
   std::vector<std::byte> bytes;
   ASSERT_EQ(fault->seen(), 0U);
-  ASSERT_TRUE(save(*host, {&id, 1}, *archive::memory_sink(bytes), {}));
+  ASSERT_TRUE(save(*host.engine, {&id, 1}, *archive::memory_sink(bytes), {}));
   EXPECT_GT(fault->seen(), 0U);
   EXPECT_LE(fault->seen(), runs);
   ASSERT_TRUE(host->close(id));
-  const auto loaded = load(*host, *archive::memory_source(bytes));
+  const auto loaded = load(*host.engine, *archive::memory_source(bytes));
   ASSERT_TRUE(loaded) << loaded.error().message();
   EXPECT_EQ(logits_of(host, loaded->ids.front()), expected);
 }

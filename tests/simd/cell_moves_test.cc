@@ -21,8 +21,8 @@ Bytes random_bytes(std::size_t count, std::mt19937& random) {
 TEST(MoveBytes, MovesEveryLengthAndNothingBeside) {
   std::mt19937 random(1);
   for (const std::ptrdiff_t ahead : {0, 700}) {
-    for (std::size_t length = 0; length < 200; ++length) {
-      for (const std::size_t at : {0U, 1U, 16U}) {
+    for (std::size_t length = 0; length < 420; length += length < 200 ? 1 : 7) {
+      for (const std::size_t at : {0U, 1U, 16U, 37U}) {
         const Bytes from = random_bytes(1000, random);
         Bytes to = random_bytes(1000, random);
         Bytes expected = to;
