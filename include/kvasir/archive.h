@@ -44,7 +44,7 @@ struct SaveOptions {
 
   // While others compute, the share of the time that this may take from them: 0 to 1, and 1 as fast as it
   // goes.
-  double background = 0.06;
+  double background = 0.04;
 
   // Called now and then from the calling thread with no lock held. To answer false ends it: kCancelled.
   std::function<bool(const ArchiveProgress&)> progress = nullptr;
@@ -55,7 +55,7 @@ struct LoadOptions {
   // tokens are queued instead, to be computed again at the positions 0, 1, ..., and a source is read again
   // before the call returns; else the archive is refused.
   bool recompute = false;
-  double background = 0.06;  // as SaveOptions
+  double background = 0.04;  // as SaveOptions
   std::function<bool(const ArchiveProgress&)> progress = nullptr;
 };
 

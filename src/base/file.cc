@@ -19,9 +19,6 @@
 namespace kvasir::base {
 namespace {
 
-// Bytes of a file that is written that the disk is told of together.
-constexpr std::uint64_t kWriteBehind = std::uint64_t{8} << 20;
-
 std::string system_text(int code) {
   return std::error_code(code, std::generic_category()).message();
 }
@@ -162,7 +159,6 @@ class SystemReplacingFile final : public ReplacingFile {
   [[nodiscard]] Status write(std::span<const std::byte> bytes) override {
     KVASIR_TRY(put(size_, bytes));
     size_ += bytes.size();
-    if (size_ - begun_ >= kWriteBehind) begin_writing();
     return {};
   }
 
@@ -191,12 +187,6 @@ class SystemReplacingFile final : public ReplacingFile {
   }
 
  private:
-  // Lets the disk begin with what there is, while more of it is made. Advice: commit() waits for all of it.
-  void begin_writing() noexcept {
-    static_cast<void>(::sync_file_range(fd_.get(), static_cast<off_t>(begun_),
-                                        static_cast<off_t>(size_ - begun_), SYNC_FILE_RANGE_WRITE));
-    begun_ = size_;
-  }
   Status put(std::uint64_t offset, std::span<const std::byte> bytes) {
     return write_all(fd_, target_, offset, bytes);
   }
@@ -219,7 +209,6 @@ class SystemReplacingFile final : public ReplacingFile {
   std::string temporary_;
   std::string target_;
   std::uint64_t size_ = 0;
-  std::uint64_t begun_ = 0;  // bytes that the disk was told of
   bool committed_ = false;
 };
 
