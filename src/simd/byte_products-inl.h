@@ -13,9 +13,6 @@ KVASIR_INLINE void Unrolled(const Body& body) {
   }(std::make_index_sequence<kCount>());
 }
 
-// Blocks of 32 numbers between a request for memory and its use.
-inline constexpr std::size_t kFetchedAhead = 8;
-
 // The arrays of one panel.
 template <PanelKind kKind>
 class PanelReader {
@@ -53,13 +50,11 @@ class PanelReader {
     }
   }
 
-  // Asks for what is read some blocks of 32 further on: memory is far, and its own guesses end with each of
-  // its pages.
-  KVASIR_INLINE void FetchAhead(std::size_t block) const {
+  // Asks for what is read of a block of 32: memory is far, and its own guesses end with each of its pages.
+  KVASIR_INLINE void Fetch(std::size_t at) const {
     constexpr std::size_t kBits = kRecipe.bits;
     constexpr std::size_t kLines = kBits == 8 ? 8 : kBits >= 4 ? 4 : 2;
     constexpr std::size_t kHighLines = kBits == 8 ? 0 : kBits - kLines;
-    const std::size_t at = block + kFetchedAhead;
     Unrolled<kLines>([&](auto i) KVASIR_INLINE_LAMBDA { Isa::Fetch(quants_ + (at * kLines + i) * 64); });
     if constexpr (kHighLines > 0) {
       Unrolled<kHighLines>([&](auto i)
@@ -168,17 +163,21 @@ KVASIR_INLINE void SumSubBlock(const PanelReader<kKind>* readers, const TileColu
   });
 }
 
-// What a sub-block adds to the parts of its block.
-template <PanelKind kKind, std::size_t kPanels, std::size_t kColumns>
+// What a sub-block adds to the parts of its block, of which it is the first or not.
+template <PanelKind kKind, std::size_t kPanels, std::size_t kColumns, bool kBegin>
 KVASIR_INLINE void ScaleSubBlock(const PanelReader<kKind>* readers, const TileColumns<kColumns>& x,
-                                 std::size_t sub, bool first, const Isa::Ints* whole, Isa::Floats* part) {
+                                 std::size_t sub, const Isa::Ints* whole, Isa::Floats* part) {
   constexpr CodeRecipe kRecipe = recipe_of(kKind);
   Unrolled<kPanels>([&](auto p) KVASIR_INLINE_LAMBDA {
     const Isa::Floats scale = readers[p].Scale(sub);
     Unrolled<kColumns>([&](auto c) KVASIR_INLINE_LAMBDA {
       Isa::Floats& to = part[p * kColumns + c];
       const Isa::Floats number = Isa::ToFloats(whole[p * kColumns + c]);
-      to = first ? Isa::Mul(number, scale) : Isa::MulAdd(number, scale, to);
+      if constexpr (kBegin) {
+        to = Isa::Mul(number, scale);
+      } else {
+        to = Isa::MulAdd(number, scale, to);
+      }
     });
     if constexpr (kRecipe.offsets) {
       const Isa::Floats offset = readers[p].Offset(sub);
@@ -190,39 +189,73 @@ KVASIR_INLINE void ScaleSubBlock(const PanelReader<kKind>* readers, const TileCo
   });
 }
 
-// kPanels panels times kColumns columns. The first columns are those for which panels come from memory.
-template <PanelKind kKind, std::size_t kPanels, std::size_t kColumns>
-KVASIR_INLINE void MultiplyTile(const Panels& weights, std::size_t panel, const ByteColumns& x,
-                                std::size_t column, const ProductOutput& out) {
-  constexpr CodeRecipe kRecipe = recipe_of(kKind);
-  // One column is through with its panels so soon that requests would only be in its way.
-  const bool fetch = column == 0 && kColumns > 1;
-  constexpr std::size_t kTile = kPanels * kColumns;
-  constexpr std::size_t kSubs = kRecipe.block / kRecipe.sub;
-  PanelReader<kKind> readers[kPanels];
+// The sub-blocks of 32 numbers, and what they add to the parts of their block.
+template <PanelKind kKind, std::size_t kPanels, std::size_t kColumns, bool kBegin>
+KVASIR_INLINE void AddThirtyTwo(const PanelReader<kKind>* readers, const TileColumns<kColumns>& x,
+                                std::size_t at, Isa::Floats* part) {
+  constexpr std::size_t kSubs = 32 / recipe_of(kKind).sub;
+  Unrolled<kSubs>([&](auto s) KVASIR_INLINE_LAMBDA {
+    Isa::Ints whole[kPanels * kColumns];
+    SumSubBlock<kKind, kPanels, kColumns, s * 4>(readers, x, at * kSubs + s, whole);
+    ScaleSubBlock<kKind, kPanels, kColumns, kBegin && s == 0>(readers, x, at * kSubs + s, whole, part);
+  });
+}
+
+// Numbers of a row that a tile goes through at once: so much of its panels stays near while all columns pass.
+// A multiple of every block.
+template <PanelKind kKind>
+inline constexpr std::size_t kStretch = recipe_of(kKind).bits == 8 ? 1024 : 2048;
+
+// The numbers [first, last) of some panels, and which of the tiles that go through them one after the other
+// this is. Each of the tiles asks for its share of what is read next: `next_panel` from `next` on.
+struct Stretch {
+  std::size_t first = 0;
+  std::size_t last = 0;
+  std::size_t tile = 0;
+  std::size_t tiles = 1;
+  std::size_t next_panel = 0;
+  std::size_t next = 0;
+};
+
+template <PanelKind kKind, std::size_t kPanels>
+KVASIR_INLINE void ReadFrom(const Panels& weights, std::size_t panel, PanelReader<kKind>* readers) {
   for (std::size_t p = 0; p < kPanels; ++p) {
     readers[p] =
         PanelReader<kKind>(reinterpret_cast<const std::uint8_t*>(weights.panel(panel + p)), weights.layout());
   }
+}
+
+// kPanels panels times kColumns columns. The sums so far are in the output, unless this is their beginning.
+template <PanelKind kKind, std::size_t kPanels, std::size_t kColumns, bool kFetch>
+KVASIR_INLINE void MultiplyTile(const Panels& weights, std::size_t panel, const ByteColumns& x,
+                                std::size_t column, const Stretch& stretch, const ProductOutput& out) {
+  constexpr std::size_t kBlock = recipe_of(kKind).block;
+  constexpr std::size_t kTile = kPanels * kColumns;
+  PanelReader<kKind> readers[kPanels];
+  PanelReader<kKind> ahead[kPanels];
+  ReadFrom<kKind, kPanels>(weights, panel, readers);
+  if constexpr (kFetch) ReadFrom<kKind, kPanels>(weights, stretch.next_panel, ahead);
+  const auto fetch = [&](std::size_t at) KVASIR_INLINE_LAMBDA {
+    Unrolled<kPanels>([&](auto p) KVASIR_INLINE_LAMBDA { ahead[p].Fetch(at); });
+  };
   const TileColumns<kColumns> columns = ColumnsOf<kKind, kColumns>(x, column);
   Isa::Floats total[kTile];
-  Unrolled<kTile>([&](auto i) KVASIR_INLINE_LAMBDA { total[i] = Isa::Zero(); });
-  for (std::size_t block = 0; block < x.width / kRecipe.block; ++block) {
+  Unrolled<kTile>([&](auto i) KVASIR_INLINE_LAMBDA {
+    const float* const from = out.column(column + i % kColumns) + (panel + i / kColumns) * kPanelRows;
+    total[i] = stretch.first == 0 ? Isa::Zero() : Isa::LoadFloats(from);
+  });
+  std::size_t fetching = stretch.first / kBlock + stretch.tile;
+  for (std::size_t block = stretch.first / kBlock; block < stretch.last / kBlock; ++block) {
+    const std::size_t at = block * (kBlock / 32);
+    const std::size_t far = at + stretch.next / 32 - stretch.first / 32;
+    const bool asks = kFetch && block == fetching;
+    if (asks) fetching += stretch.tiles;
     Isa::Floats part[kTile];
-    Unrolled<kTile>([&](auto i) KVASIR_INLINE_LAMBDA { part[i] = Isa::Zero(); });
-    for (std::size_t s = 0; s < kSubs; ++s) {
-      const std::size_t sub = block * kSubs + s;
-      if (fetch && (kRecipe.sub == 32 || s % 2 == 0)) {
-        const std::size_t some = sub * kRecipe.sub / 32;
-        for (std::size_t p = 0; p < kPanels; ++p) readers[p].FetchAhead(some);
-      }
-      Isa::Ints whole[kTile];
-      if (kRecipe.sub == 16 && sub % 2 == 1) {
-        SumSubBlock<kKind, kPanels, kColumns, kRecipe.sub == 16 ? 4 : 0>(readers, columns, sub, whole);
-      } else {
-        SumSubBlock<kKind, kPanels, kColumns, 0>(readers, columns, sub, whole);
-      }
-      ScaleSubBlock<kKind, kPanels, kColumns>(readers, columns, sub, s == 0, whole, part);
+    if (asks) fetch(far);
+    AddThirtyTwo<kKind, kPanels, kColumns, true>(readers, columns, at, part);
+    for (std::size_t i = 1; i < kBlock / 32; ++i) {
+      if (asks) fetch(far + i);
+      AddThirtyTwo<kKind, kPanels, kColumns, false>(readers, columns, at + i, part);
     }
     Unrolled<kColumns>([&](auto c) KVASIR_INLINE_LAMBDA {
       const Isa::Floats scale = Isa::Splat(columns.scales[c] + block);
@@ -238,31 +271,73 @@ KVASIR_INLINE void MultiplyTile(const Panels& weights, std::size_t panel, const 
 }
 
 template <PanelKind kKind, std::size_t kPanels, std::size_t kColumns>
-void MultiplyColumns(const Panels& weights, std::size_t first, std::size_t last, const ByteColumns& x,
-                     std::size_t column, const ProductOutput& out) {
-  std::size_t panel = first;
-  for (; panel + kPanels <= last; panel += kPanels)
-    MultiplyTile<kKind, kPanels, kColumns>(weights, panel, x, column, out);
-  if constexpr (kPanels > 1) {
-    for (; panel < last; ++panel) MultiplyTile<kKind, 1, kColumns>(weights, panel, x, column, out);
+[[gnu::noinline]] void MultiplyColumns(const Panels& weights, std::size_t panel, const ByteColumns& x,
+                                       std::size_t column, const Stretch& stretch, const ProductOutput& out) {
+  MultiplyTile<kKind, kPanels, kColumns, true>(weights, panel, x, column, stretch, out);
+}
+
+// Columns that the next tile takes of `left`: as many as fit, but for none that would be left alone.
+constexpr std::size_t ColumnsOfTile(std::size_t left) {
+  constexpr std::size_t kMost = Isa::kColumnsAtOnce;
+  if (left >= kMost && left != kMost + 2) return kMost;
+  return left >= 4 ? 4 : left >= 2 ? 2 : 1;
+}
+constexpr std::size_t TilesOf(std::size_t count) {
+  std::size_t tiles = 0;
+  for (; count > 0; count -= ColumnsOfTile(count)) ++tiles;
+  return tiles;
+}
+
+// All columns through kPanels panels.
+template <PanelKind kKind, std::size_t kPanels>
+void MultiplyPanels(const Panels& weights, std::size_t panel, const ByteColumns& x,
+                    const ProductOutput& out) {
+  Stretch stretch = {.tiles = TilesOf(x.count)};
+  const bool last_panels = panel + 2 * kPanels > weights.panel_count();
+  for (; stretch.first < x.width; stretch.first = stretch.last) {
+    stretch.last = std::min(x.width, stretch.first + kStretch<kKind>);
+    const bool more = stretch.last < x.width;
+    stretch.next_panel = more || last_panels ? panel : panel + kPanels;
+    stretch.next = more ? stretch.last : 0;
+    stretch.tile = 0;
+    for (std::size_t column = 0; column < x.count; ++stretch.tile) {
+      const std::size_t some = ColumnsOfTile(x.count - column);
+      if (some == Isa::kColumnsAtOnce) {
+        MultiplyColumns<kKind, kPanels, Isa::kColumnsAtOnce>(weights, panel, x, column, stretch, out);
+      } else if (some == 4) {
+        MultiplyColumns<kKind, kPanels, 4>(weights, panel, x, column, stretch, out);
+      } else if (some == 2) {
+        MultiplyColumns<kKind, kPanels, 2>(weights, panel, x, column, stretch, out);
+      } else {
+        MultiplyColumns<kKind, kPanels, 1>(weights, panel, x, column, stretch, out);
+      }
+      column += some;
+    }
   }
+}
+
+// One column is through with its panels so soon that requests would only be in its way.
+template <PanelKind kKind, std::size_t kPanels>
+void MultiplyOne(const Panels& weights, std::size_t panel, const ByteColumns& x, const ProductOutput& out) {
+  MultiplyTile<kKind, kPanels, 1, false>(weights, panel, x, 0, {.first = 0, .last = x.width}, out);
 }
 
 template <PanelKind kKind>
 void MultiplyKind(const Panels& weights, std::size_t first, std::size_t last, const ByteColumns& x,
                   const ProductOutput& out) {
-  constexpr std::size_t kPanels = Isa::kPanelsAtOnce;
-  constexpr std::size_t kColumns = Isa::kColumnsAtOnce;
-  if (x.count == 1)
-    return MultiplyColumns<kKind, Isa::kPanelsOfOneColumn, 1>(weights, first, last, x, 0, out);
-  for (std::size_t panel = first; panel < last; panel += kPanels) {
-    const std::size_t end = std::min(last, panel + kPanels);
-    std::size_t column = 0;
-    for (; column + kColumns <= x.count; column += kColumns)
-      MultiplyColumns<kKind, kPanels, kColumns>(weights, panel, end, x, column, out);
-    for (; column + 2 <= x.count; column += 2)
-      MultiplyColumns<kKind, kPanels, 2>(weights, panel, end, x, column, out);
-    if (column < x.count) MultiplyColumns<kKind, kPanels, 1>(weights, panel, end, x, column, out);
+  std::size_t panel = first;
+  if (x.count == 1) {
+    constexpr std::size_t kPanels = Isa::kPanelsOfOneColumn;
+    for (; panel + kPanels <= last; panel += kPanels) MultiplyOne<kKind, kPanels>(weights, panel, x, out);
+    if constexpr (kPanels > 1) {
+      for (; panel < last; ++panel) MultiplyOne<kKind, 1>(weights, panel, x, out);
+    }
+  } else {
+    constexpr std::size_t kPanels = Isa::kPanelsAtOnce;
+    for (; panel + kPanels <= last; panel += kPanels) MultiplyPanels<kKind, kPanels>(weights, panel, x, out);
+    if constexpr (kPanels > 1) {
+      for (; panel < last; ++panel) MultiplyPanels<kKind, 1>(weights, panel, x, out);
+    }
   }
 }
 

@@ -131,6 +131,9 @@ struct Isa {
     }
     return out;
   }
+  KVASIR_INLINE static Floats LoadFloats(const float* from) {
+    return {{_mm256_loadu_ps(from), _mm256_loadu_ps(from + 8)}};
+  }
   KVASIR_INLINE static void Store(Floats value, float* to) {
     _mm256_storeu_ps(to, value.part[0]);
     _mm256_storeu_ps(to + 8, value.part[1]);

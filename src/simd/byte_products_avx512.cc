@@ -32,7 +32,7 @@ struct Isa {
   using Floats = __m512;
 
   static constexpr std::size_t kPanelsAtOnce = 2;
-  static constexpr std::size_t kColumnsAtOnce = 4;
+  static constexpr std::size_t kColumnsAtOnce = 6;
   static constexpr std::size_t kPanelsOfOneColumn = 4;
 
   KVASIR_INLINE static void Fetch(const std::uint8_t* from) {
@@ -86,6 +86,7 @@ struct Isa {
     const __mmask16 small = _mm512_cmplt_epi32_mask(exponent, _mm512_set1_epi32(2));
     return _mm512_castsi512_ps(_mm512_mask_blend_epi32(small, normal, denormal));
   }
+  KVASIR_INLINE static Floats LoadFloats(const float* from) { return _mm512_loadu_ps(from); }
   KVASIR_INLINE static void Store(Floats value, float* to) { _mm512_storeu_ps(to, value); }
 };
 
