@@ -36,7 +36,8 @@ struct ExecutorOptions {
   // Tokens that one conversation may reach, in a model with learned positions no more than there are.
   // Default: the trained length, as far as the pool holds it.
   std::optional<std::uint64_t> context = std::nullopt;
-  // Tokens that the cache holds in all, rounded up to whole pages. Default: the trained length, at most
+  // Tokens that the cache holds in all, rounded up to whole pages. Their memory is taken and written at once,
+  // so that it is there later: a second or two for 2 GB. Default: the trained length, at most
   // 32,768, and no more than fits in half the free memory.
   std::optional<std::uint64_t> pool = std::nullopt;
   // Recurrent states that the cache holds beside them, for models that keep some: one for each conversation,

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <system_error>
@@ -131,6 +132,7 @@ std::string directory_of(const std::string& path) {
 }
 
 constexpr int kNamesTried = 100;
+constexpr mode_t kPermissions = 07777;
 
 std::string temporary_name(const std::string& path) {
   static std::atomic<unsigned> counter = 0;
@@ -155,6 +157,8 @@ class SystemReplacingFile final : public ReplacingFile {
   ~SystemReplacingFile() override {
     if (!committed_ && !temporary_.empty()) ::unlink(temporary_.c_str());
   }
+
+  [[nodiscard]] int descriptor() const noexcept { return fd_.get(); }
 
   [[nodiscard]] Status write(std::span<const std::byte> bytes) override {
     KVASIR_TRY(put(size_, bytes));
@@ -268,22 +272,16 @@ class SystemFiles final : public FileSystem {
     if (errno != 0) return system_error("cannot list", directory, errno);
     return names;
   }
-  // Without a name while it is written: whatever ends the process, nothing is left beside the target.
   [[nodiscard]] Result<std::unique_ptr<ReplacingFile>> replace(const std::string& path) override {
-    Descriptor nameless = open_file(directory_of(path), O_RDWR | O_TMPFILE, 0666);
-    if (nameless.get() >= 0) {
-      return std::make_unique<SystemReplacingFile>(std::move(nameless), std::string(), path);
-    }
-    if (!knows_no_nameless_files(errno)) return system_error("cannot create", path, errno);
-    for (int attempt = 0; attempt < kNamesTried; ++attempt) {
-      std::string temporary = temporary_name(path);
-      Descriptor fd = open_file(temporary, O_RDWR | O_CREAT | O_EXCL, 0666);
-      if (fd.get() >= 0) {
-        return std::make_unique<SystemReplacingFile>(std::move(fd), std::move(temporary), path);
-      }
-      if (errno != EEXIST) return system_error("cannot create", path, errno);
-    }
-    return no_name(path);
+    KVASIR_ASSIGN(const std::string target, behind_links(path));
+    struct stat old{};
+    const bool there = ::stat(target.c_str(), &old) == 0;
+    if (there && !S_ISREG(old.st_mode))
+      return fail(Outcome::kInvalidArgument, "'" + path + "' is not a regular file");
+    KVASIR_ASSIGN(auto file, create_beside(target));
+    if (there && ::fchmod(file->descriptor(), old.st_mode & kPermissions) != 0)
+      return system_error("cannot create", path, errno);
+    return file;
   }
 
   [[nodiscard]] Result<std::unique_ptr<ScratchFile>> scratch(const std::string& directory) override {
@@ -309,6 +307,33 @@ class SystemFiles final : public FileSystem {
   }
 
  private:
+  // Where a link leads: the file itself takes the new bytes, and the link stays.
+  [[nodiscard]] static Result<std::string> behind_links(const std::string& path) {
+    struct stat info{};
+    if (::lstat(path.c_str(), &info) != 0 || !S_ISLNK(info.st_mode)) return path;
+    const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr), &std::free);
+    if (real == nullptr) return system_error("cannot follow the link", path, errno);
+    return std::string(real.get());
+  }
+
+  // Without a name while it is written: whatever ends the process, nothing is left beside the target.
+  [[nodiscard]] static Result<std::unique_ptr<SystemReplacingFile>> create_beside(const std::string& path) {
+    Descriptor nameless = open_file(directory_of(path), O_RDWR | O_TMPFILE, 0666);
+    if (nameless.get() >= 0) {
+      return std::make_unique<SystemReplacingFile>(std::move(nameless), std::string(), path);
+    }
+    if (!knows_no_nameless_files(errno)) return system_error("cannot create", path, errno);
+    for (int attempt = 0; attempt < kNamesTried; ++attempt) {
+      std::string temporary = temporary_name(path);
+      Descriptor fd = open_file(temporary, O_RDWR | O_CREAT | O_EXCL, 0666);
+      if (fd.get() >= 0) {
+        return std::make_unique<SystemReplacingFile>(std::move(fd), std::move(temporary), path);
+      }
+      if (errno != EEXIST) return system_error("cannot create", path, errno);
+    }
+    return no_name(path);
+  }
+
   struct CloseDirectory {
     void operator()(DIR* entries) const noexcept { ::closedir(entries); }
   };

@@ -77,7 +77,9 @@ class FileSystem {
   // kInvalidArgument for what is no directory.
   [[nodiscard]] virtual Result<std::vector<std::string>> list(const std::string& directory) = 0;
 
-  // Starts replacing (or creating) `path`. kNotFound where its directory does not exist, else kIo.
+  // Starts replacing (or creating) `path`; where that is a symbolic link, what it leads to. Who may read and
+  // write it stays as it was. kInvalidArgument for what is there and no regular file; kNotFound where its
+  // directory does not exist, else kIo.
   [[nodiscard]] virtual Result<std::unique_ptr<ReplacingFile>> replace(const std::string& path) = 0;
 
   // An empty scratch file on the disk of `directory`. kNotFound where that does not exist, else kIo.

@@ -27,11 +27,9 @@ class StandardOutput final : public base::ReplacingFile {
 
 Result<std::unique_ptr<base::ReplacingFile>> open_output(base::FileSystem& files, const std::string& path) {
   if (path != "-") {
-    // Replacing would fail at the very end over a directory, and take away a device.
-    if (files.exists(path)) {
-      if (const auto old = files.open_read(path); !old) return fail(old.error().within("the output"));
-    }
-    return files.replace(path);
+    auto file = files.replace(path);
+    if (!file) return fail(file.error().within("the output"));
+    return file;
   }
   if (::isatty(STDOUT_FILENO) == 1) {
     return fail(Outcome::kInvalidArgument,

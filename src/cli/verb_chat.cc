@@ -32,7 +32,7 @@ constexpr std::string_view kHelp =
     "  /fork        go on in a copy; /back returns to where it was made\n"
     "  /rewind N    keep the first N tokens\n"
     "  /help        this list\n"
-    "the end of the input, or Ctrl-C, ends it\n";
+    "/quit, the end of the input, or Ctrl-C, ends it\n";
 
 struct Options {
   ModelFlags model;
@@ -56,11 +56,11 @@ class Chat {
     while (true) {
       show("> ");
       KVASIR_ASSIGN(const std::optional<std::string> line, lines.next());
-      if (!line) return {};
+      if (!line || *line == "/quit") return {};
       if (line->empty()) continue;
       const Status done = line->front() == '/' ? command(*line) : turn(*line);
       if (done) continue;
-      if (interrupted() || done.error().code() == Outcome::kIo) return done;
+      if (interrupted() || output_failed_) return done;
       say("kvasir: " + done.error().message());
     }
   }
@@ -92,10 +92,17 @@ class Chat {
     while (!interrupted()) {
       KVASIR_ASSIGN(const std::optional<GeneratedPiece> piece, answer.next());
       if (!piece) break;
-      KVASIR_TRY(print(piece->text));
+      KVASIR_TRY(write(piece->text));
     }
     if (interrupted()) return fail(Outcome::kCancelled, "interrupted");
-    return print("\n");
+    return write("\n");
+  }
+
+  // Nobody hears what is said from then on; an archive or a tier that fails is another matter.
+  Status write(std::string_view text) {
+    Status written = print(text);
+    output_failed_ = !written;
+    return written;
   }
 
   Status command(std::string_view line) {
@@ -143,6 +150,7 @@ class Chat {
   Executor& executor_;
   const Options& options_;
   std::vector<Conversation> talks_;  // forks behind what they were made of
+  bool output_failed_ = false;
 };
 
 Status chat(const Options& options) {

@@ -65,6 +65,14 @@ std::vector<std::string> names() {
   return all;
 }
 
+// Its characters are told who they are behind a mark of its own.
+Status check_village(const Model& model) {
+  const auto mark = model.tokenize("<|persona|>", {.add_begin = AddBegin::kNo, .parse_special = true});
+  if (mark && mark->size() == 1) return {};
+  return fail(Outcome::kUnsupported,
+              "this is no model of the village: its vocabulary has no <|persona|>; leave --model out");
+}
+
 Status demo(Options options) {
   if (options.model.model.empty()) {
     KVASIR_ASSIGN(options.model.model, shipped_model());
@@ -77,6 +85,7 @@ Status demo(Options options) {
     KVASIR_ASSIGN(const std::string line, recall(model, options.recall, options.question));
     return print(line + "\n");
   }
+  KVASIR_TRY(check_village(model));
   const std::string scratch = scratch_directory();
   KVASIR_ASSIGN(Village village, Village::create(model, scratch));
   if (!options.talk.empty()) {
@@ -93,10 +102,12 @@ Status demo(Options options) {
   return day.run();
 }
 
-// Ctrl-C is an ordinary way to end, whatever it breaks off.
+// Ctrl-C is an ordinary way to end a talk; of the day it breaks off nothing was verified.
 Status run(const Options& options) {
   Status done = demo(options);
-  if (done || done.error().code() != Outcome::kCancelled || !interrupted()) return done;
+  const bool broken_off = !done && done.error().code() == Outcome::kCancelled && interrupted();
+  if (!broken_off) return done;
+  if (options.talk.empty()) return fail(Outcome::kCancelled, "interrupted; nothing was verified");
   say("kvasir: interrupted");
   return {};
 }
@@ -114,10 +125,12 @@ void add_demo(CLI::App& program, Action& action) {
   verb->add_option("--talk", options->talk, "Talk to one of them, by lines")->check(CLI::IsMember(names()));
   verb->add_option("--seconds", options->seconds, "How long it takes, about")
       ->check(CLI::Range(2.0, 3600.0))
+      ->check([](const std::string& text) { return text == "nan" ? "is no number of seconds" : ""; })
       ->capture_default_str();
   verb->add_flag("--plain", options->plain, "Print lines on a terminal too");
   verb->add_flag("--mix-up", options->mix_up,
-                 "Hand one character another's cells on purpose, to see that it is noticed");
+                 "Hand one character another's cells on purpose, to see that it is noticed")
+      ->excludes("--talk");
   verb->add_option("-m,--model", options->model.model,
                    "Another model of the village (default: the shipped one)");
   verb->add_option("--threads", options->model.threads, "Threads that compute")

@@ -80,7 +80,9 @@ Result<std::vector<Token>> prompt_tokens(const text::Tokenizer& tokenizer, const
   if (begin && tokenizer.adds_begin() && !options.no_begin) tokens.insert(tokens.begin(), *begin);
   if (tokens.empty()) {
     return fail(Outcome::kInvalidArgument,
-                "the prompt is empty and the vocabulary has no begin token; give -p a text");
+                options.no_begin
+                    ? "the prompt is empty, and --no-bos leaves nothing to begin with; give -p a text"
+                    : "the prompt is empty and the vocabulary has no begin token; give -p a text");
   }
   return tokens;
 }

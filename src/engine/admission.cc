@@ -212,7 +212,7 @@ Status Engine::admit_those_that_wait(std::vector<std::size_t>& waiting) {
       if (conversation.admitted) conversation.promised_before = before;
       free = store_->tokens_free();
     } else if (admitted.error().code() == Outcome::kNoSpace) {
-      conversation.shortage = std::make_shared<const Error>(std::move(admitted).error());
+      conversation.shortage = std::make_shared<const Error>(shortage_with_reason(admitted.error()));
       conversation.short_of = need_of(conversation);
       conversation.short_free = free;
     } else {

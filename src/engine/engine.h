@@ -294,7 +294,10 @@ class Engine {
   // conversation, and is in its return_error.
   [[nodiscard]] bool moves_pending() const noexcept;
   // What was found to be in vain is tried again: something else may have changed.
-  void retry_moves() noexcept { moves_are_vain_ = false; }
+  void retry_moves() noexcept {
+    moves_are_vain_ = false;
+    vain_because_.reset();
+  }
   [[nodiscard]] Moved move() noexcept;
   // Waits for the disk; false where it has nothing to do. May run beside other calls.
   bool wait_for_disk() { return tiers_ != nullptr && tiers_->wait(); }
@@ -447,6 +450,7 @@ class Engine {
   void fail_return(const Error& error) noexcept;
   [[nodiscard]] Result<Moved> spill_run(const pages::CellRun& run, std::span<const std::uint8_t> idle);
   [[nodiscard]] Result<Moved> spill_oldest(const Conversation* but);
+  [[nodiscard]] Error shortage_with_reason(const Error& shortage) const;
   [[nodiscard]] Result<Moved> make_room_for_one();
   void choose_moves(bool nobody_runs);
   [[nodiscard]] bool waits_before(const Conversation& a, const Conversation& b) const noexcept;
@@ -548,8 +552,9 @@ class Engine {
   std::uint64_t arrivals_ = 0;
   std::uint64_t uses_ = 0;
   std::optional<Returning> returning_;
-  std::optional<ConversationId> room_for_;  // for whom idle conversations are spilled
-  bool moves_are_vain_ = false;             // there was nothing to spill, or no room to spill to
+  std::optional<ConversationId> room_for_;     // for whom idle conversations are spilled
+  std::shared_ptr<const Error> vain_because_;  // of the tiers, where they said why
+  bool moves_are_vain_ = false;                // there was nothing to spill, or no room to spill to
   MoveCounts moves_;
   Drawn drawn_;
   std::uint64_t bytes_moved_ = 0;

@@ -295,6 +295,7 @@ Status Executor::wait(ConversationId id) {
     KVASIR_TRY(check_open());
     KVASIR_TRY(engine_->look(id));
     const Mishaps before = watches_[static_cast<std::uint64_t>(id)].mishaps;
+    if (stalled_) changed();  // what was in vain is tried once more: a disk may have room again
     while (true) {
       KVASIR_ASSIGN(const bool done, ready(id, before));
       if (done) return {};

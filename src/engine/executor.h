@@ -269,6 +269,7 @@ class Executor : public std::enable_shared_from_this<Executor> {
       KVASIR_EXCLUDES(mutex_);
   [[nodiscard]] Verdict after_job(const StepBudget& budget, std::int64_t deadline, std::int64_t started)
       KVASIR_EXCLUDES(mutex_);
+  void note_job(std::int64_t ns) noexcept;
   [[nodiscard]] Result<bool> begin_step(const StepOptions& options, std::int64_t deadline,
                                         kvasir::StepReport& report) KVASIR_REQUIRES(mutex_);
   Moved move_held() KVASIR_REQUIRES(mutex_);
@@ -319,6 +320,7 @@ class Executor : public std::enable_shared_from_this<Executor> {
   std::vector<Due> due_ KVASIR_GUARDED_BY(mutex_);       // has places for the callbacks of all watches
   std::size_t callbacks_ KVASIR_GUARDED_BY(mutex_) = 0;  // of all watches
   Metrics metrics_ KVASIR_GUARDED_BY(mutex_);
+  std::int64_t long_job_ns_ = 0;                     // the second longest
   std::int64_t longest_job_ns_ = 0;                  // of late; the stepping thread's
   bool stepping_ KVASIR_GUARDED_BY(mutex_) = false;  // a thread is in step()
   std::atomic<std::thread::id> stepper_;             // that thread, also while it is in a callback

@@ -226,14 +226,25 @@ Result<Verdict> Executor::run_jobs(const StepBudget& budget, std::int64_t deadli
 Verdict Executor::after_job(const StepBudget& budget, std::int64_t deadline, std::int64_t started) {
   if (closing_.load()) return Verdict::kCancel;
   const std::int64_t now = clock_->now_ns();
-  // The longest job of late, slowly forgotten: the next may take as long.
-  longest_job_ns_ = std::max(now - started, longest_job_ns_ - longest_job_ns_ / 64);
+  note_job(now - started);
   if (budget.between_jobs) {
     Verdict verdict = Verdict::kCancel;  // also where it throws, or answers what is no verdict
     call_safely([&] { verdict = budget.between_jobs(unlocked().view()); });
     if (verdict != Verdict::kGoOn) return verdict == Verdict::kSuspend ? verdict : Verdict::kCancel;
   }
-  return deadline != kNoDeadline && now > deadline - longest_job_ns_ / 2 ? Verdict::kSuspend : Verdict::kGoOn;
+  if (deadline == kNoDeadline) return Verdict::kGoOn;
+  // The next job may take as long as others did; but half of the budget is used in any case.
+  const std::int64_t kept_free = std::min(long_job_ns_ / 2, budget.time_ns.value_or(0) / 2);
+  return now > deadline - kept_free ? Verdict::kSuspend : Verdict::kGoOn;
+}
+
+// The second longest job of late, both slowly forgotten: a single one that was held up by something else says
+// nothing of the next.
+void Executor::note_job(std::int64_t ns) noexcept {
+  longest_job_ns_ -= longest_job_ns_ / 64;
+  long_job_ns_ -= long_job_ns_ / 64;
+  if (ns > longest_job_ns_) std::swap(ns, longest_job_ns_);
+  long_job_ns_ = std::max(long_job_ns_, ns);
 }
 
 // Something is queued and nobody has room for it.

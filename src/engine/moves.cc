@@ -252,18 +252,23 @@ Moved Engine::move() noexcept {
   moves_are_vain_ = true;
   const Conversation* const found = peek(*room_for_);
   room_for_.reset();
-  if (found != nullptr && found->shortage) {
+  const auto told = base::within_memory([&]() -> Status {
+    vain_because_ = std::make_shared<const Error>(moved.error());
+    if (found == nullptr || !found->shortage) return {};
     Conversation& target = conversations_[static_cast<std::size_t>(found - conversations_.data())];
-    const auto told = base::within_memory([&]() -> Status {
-      target.shortage = std::make_shared<const Error>(
-          Outcome::kNoSpace,
-          target.shortage->message() + "; no idle conversation can make room: " + moved.error().message(),
-          target.shortage->numbers());
-      return {};
-    });
-    static_cast<void>(told);  // it keeps its shorter sentence
-  }
+    target.shortage = std::make_shared<const Error>(shortage_with_reason(*target.shortage));
+    return {};
+  });
+  static_cast<void>(told);  // it keeps its shorter sentence
   return Moved::kNothing;
+}
+
+// A shortage that the tiers did not relieve, with what they said.
+Error Engine::shortage_with_reason(const Error& shortage) const {
+  if (vain_because_ == nullptr) return shortage;
+  return {shortage.code(),
+          shortage.message() + "; no idle conversation can make room: " + vain_because_->message(),
+          shortage.numbers()};
 }
 
 // Spills a run of the least recently used idle conversation, but not of `but`; kNothing where there is none.

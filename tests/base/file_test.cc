@@ -12,7 +12,9 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <initializer_list>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <string>
@@ -206,10 +208,32 @@ TEST_F(FileTest, KeepsTwoReplacementsOfOneTargetApart) {
 
 TEST_F(FileTest, RefusesATargetThatCannotBe) {
   expect_refused(files_.replace(folder_ + "/no/such/folder"), Outcome::kNotFound, "no/such/folder");
-  auto onto_folder = files_.replace(folder_);
-  ASSERT_TRUE(onto_folder) << "beside the folder there is room";
-  expect_refused((*onto_folder)->commit(), Outcome::kIo, "cannot replace");
+  expect_refused(files_.replace(folder_), Outcome::kInvalidArgument, "not a regular file");
   EXPECT_TRUE(fs::is_directory(folder_));
+  const std::string pipe = folder_ + "/pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  expect_refused(files_.replace(pipe), Outcome::kInvalidArgument, "not a regular file");
+  EXPECT_TRUE(fs::is_fifo(pipe));
+  const std::string nowhere = folder_ + "/nowhere";
+  fs::create_symlink(folder_ + "/missing", nowhere);
+  expect_refused(files_.replace(nowhere), Outcome::kNotFound, "cannot follow the link");
+}
+
+TEST_F(FileTest, ReplacesWhatALinkLeadsToAndKeepsWhoMayReadIt) {
+  const std::string real = folder_ + "/real";
+  const std::string link = folder_ + "/link";
+  std::ofstream(real) << "old";
+  fs::permissions(real, fs::perms::owner_read | fs::perms::owner_write);
+  fs::create_symlink(real, link);
+  auto file = files_.replace(link);
+  ASSERT_TRUE(file) << file.error().message();
+  ASSERT_TRUE((*file)->write(bytes_of("new")));
+  ASSERT_TRUE((*file)->commit());
+  EXPECT_TRUE(fs::is_symlink(link));
+  EXPECT_EQ(fs::file_size(real), 3U);
+  std::ifstream in(real);
+  EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}), "new");
+  EXPECT_EQ(fs::status(real).permissions(), fs::perms::owner_read | fs::perms::owner_write);
 }
 
 void FileTest::expect_the_old_target_left(std::initializer_list<SystemCall> calls) const {
