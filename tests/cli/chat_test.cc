@@ -74,6 +74,21 @@ TEST(ChatVerb, RewindsAndSaysWhatCannotBe) {
   EXPECT_FALSE(run.out.empty());
 }
 
+TEST(ChatVerb, GoesOnWhereAnArchiveCannotBeWrittenAndEndsAtQuit) {
+  const std::string directory = test::scratch_directory();
+  const std::string link = directory + "/link.kvar";
+  std::ofstream(directory + "/real.kvar") << "old";
+  std::filesystem::create_symlink(directory + "/real.kvar", link);
+  const ProgramRun run = chat("hello\n/save " + directory + "\n/save /dev/null\n/save " + directory +
+                              "/none/x\n/save " + link + "\nand then\n/quit\nnever read\n");
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_EQ(run.out, chat("hello\nand then\n").out);
+  EXPECT_NE(run.err.find("'/dev/null' is not a regular file"), std::string::npos) << run.err;
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_GT(std::filesystem::file_size(directory + "/real.kvar"), 100U);
+}
+
 TEST(ChatVerb, CtrlCIsAnOrdinaryEnd) {
   test::RunningProgram program(kProgram, {"chat", "-m", kModel});
   program.send(SIGINT);

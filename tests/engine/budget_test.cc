@@ -83,6 +83,31 @@ TEST_F(Budget, OfAThirdOfALayerIsKeptByEveryStepAndThePromptCompletesWithItsBits
   EXPECT_TRUE(kvasir::test::same_bits(**row, kvasir::test::cold_logits(model_, prompt)));
 }
 
+// A job that something else held up for hundreds of budgets, as a system does now and then.
+TEST_F(Budget, IsUsedAsBeforeAfterOneJobThatWasHeldUp) {
+  const std::int64_t budget_ns = time_of_layer(64);
+  prompted(tokens(600));
+  const auto jobs_of_step = [&](std::int64_t held_up) {
+    std::uint64_t jobs = 0;
+    StepBudget budget;
+    budget.time_ns = budget_ns;
+    budget.between_jobs = [&](const JobView&) {
+      if (++jobs == 2) clock_.jump(held_up);
+      return Verdict::kGoOn;
+    };
+    EXPECT_TRUE(executor_->step(budget));
+    return jobs;
+  };
+  const std::uint64_t usual = jobs_of_step(0);
+  ASSERT_GT(usual, 4U);
+  // The look at the clock behind a job is taken before it is asked, so the jump counts for the next one.
+  EXPECT_LE(jobs_of_step(500 * budget_ns), 3U);
+  EXPECT_GE(jobs_of_step(0), usual / 2);
+  // However slow they really are: half of the budget is used.
+  for (int i = 0; i < 3; ++i) static_cast<void>(jobs_of_step(500 * budget_ns));
+  EXPECT_GE(jobs_of_step(0), usual / 2 - 1);
+}
+
 // However small it is, or none at all: each step does one job at least.
 TEST_F(Budget, OfNothingStillGetsThere) {
   const std::vector<Token> prompt = tokens(100);

@@ -23,6 +23,7 @@ class TickingClock final : public base::Clock {
  public:
   explicit TickingClock(std::int64_t tick) : tick_(tick) {}
   [[nodiscard]] std::int64_t now_ns() const noexcept override { return now_ += tick_; }
+  void jump(std::int64_t ns) noexcept { now_ += ns; }
 
  private:
   std::int64_t tick_;
