@@ -1,6 +1,7 @@
 // kvasir chat and kvasir inspect on what it saves, as their users run them.
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <csignal>
 #include <filesystem>
@@ -79,12 +80,14 @@ TEST(ChatVerb, GoesOnWhereAnArchiveCannotBeWrittenAndEndsAtQuit) {
   const std::string link = directory + "/link.kvar";
   std::ofstream(directory + "/real.kvar") << "old";
   std::filesystem::create_symlink(directory + "/real.kvar", link);
-  const ProgramRun run = chat("hello\n/save " + directory + "\n/save /dev/null\n/save " + directory +
+  const std::string pipe = directory + "/pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  const ProgramRun run = chat("hello\n/save " + directory + "\n/save " + pipe + "\n/save " + directory +
                               "/none/x\n/save " + link + "\nand then\n/quit\nnever read\n");
   EXPECT_EQ(run.status, 0) << run.err;
   EXPECT_EQ(run.out, chat("hello\nand then\n").out);
-  EXPECT_NE(run.err.find("'/dev/null' is not a regular file"), std::string::npos) << run.err;
-  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+  EXPECT_NE(run.err.find("pipe' is not a regular file"), std::string::npos) << run.err;
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
   EXPECT_TRUE(std::filesystem::is_symlink(link));
   EXPECT_GT(std::filesystem::file_size(directory + "/real.kvar"), 100U);
 }
