@@ -6,6 +6,7 @@
 #include <string>
 
 #include "cli/village_people.h"
+#include "support/paths.h"
 #include "support/process.h"
 
 namespace kvasir {
@@ -52,19 +53,23 @@ TEST(Demonstration, RefusesWhatCannotBe) {
   const ProgramRun nobody = run_program(kProgram, {"demo", "--talk", "Nobody"});
   EXPECT_EQ(nobody.status, 2);
   EXPECT_NE(nobody.err.find(cli::village_people().front().name), std::string::npos) << nobody.err;
+  const ProgramRun stranger =
+      run_program(kProgram, {"demo", "-m", test::data_path("models/llama/model.gguf")});
+  EXPECT_EQ(stranger.status, 1);
+  EXPECT_NE(stranger.err.find("no model of the village"), std::string::npos) << stranger.err;
   const ProgramRun no_model = run_program(kProgram, {"demo", "-m", "/no/such/file"});
   EXPECT_EQ(no_model.status, 1);
   EXPECT_NE(no_model.err.find("/no/such/file"), std::string::npos) << no_model.err;
   EXPECT_EQ(run_program(kProgram, {"demo", "--seconds", "0"}).status, 2);
 }
 
-TEST(Demonstration, CtrlCIsAnOrdinaryEnd) {
+TEST(Demonstration, IsNoSuccessWhereCtrlCBrokeItOff) {
   test::RunningProgram program(kProgram, {"demo"});
   EXPECT_TRUE(program.wait_until([&] { return program.out_so_far().find("market") != std::string::npos; }));
   program.send(SIGINT);
   const ProgramRun run = program.wait();
-  EXPECT_EQ(run.status, 0) << run.err;
-  EXPECT_NE(run.err.find("interrupted"), std::string::npos) << run.err;
+  EXPECT_EQ(run.status, 1) << run.err;
+  EXPECT_NE(run.err.find("nothing was verified"), std::string::npos) << run.err;
 }
 
 }  // namespace
