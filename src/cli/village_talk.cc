@@ -45,8 +45,7 @@ Status talk_to(Village& village, std::size_t who) {
   KVASIR_TRY(wake(village));
   Villager& villager = village.all()[who];
   show(
-      fmt::format("You meet {}. Ask about name, work, home, mood and goods; about prices and family it is "
-                  "often wrong. What the "
+      fmt::format("You meet {}. Ask about name, work, home, mood, goods, prices and family. What the "
                   "character knows:\n{}\nThe end of the input, or Ctrl-C, ends the talk.\n",
                   villager.person->name, villager.person->block));
   Lines lines;

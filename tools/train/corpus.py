@@ -6,7 +6,7 @@ from persona import SENTENCES, block, make_persona
 from talk import fact_turn, make_turns
 
 TURNS_MIN, TURNS_MAX = 3, 14
-FACT_WEIGHT = 4.0
+FACT_WEIGHT, FIRST_WEIGHT = 4.0, 2.0
 
 
 def draw_talk(seed, held_out=False):
@@ -28,7 +28,7 @@ def draw_lesson(seed, sentences, about=None):
     told = source.sample(useful, source.randint(1, min(sentences, len(useful))))
     first = " ".join(sentence(source, persona) for sentence, _ in told)
     kinds = [kind for _, kinds in told for kind in kinds]
-    turns = [fact_turn(source, persona, False, source.choice(kinds)) for _ in range(len(told) + source.randint(0, 2))]
+    turns = [fact_turn(source, persona, False, source.choice(kinds)) for _ in range(len(told) + source.randint(2, 5))]
     return first, turns, persona
 
 
@@ -41,28 +41,30 @@ def texts_of(talks):
 
 
 def weights_of(turn):
-    """Pairs of a piece of the answer and how much it counts: facts and numbers, which must be looked up, the most."""
+    """Pairs of a piece of the answer and how much it counts: facts and numbers, which must be looked up, the most; then
+    the first, which says what kind of an answer it will be."""
     spans = [(at, at + len(fact)) for fact in turn.facts for at in [turn.answer.find(fact)] if at >= 0]
     found = []
     for match in words.PIECES.finditer(turn.answer):
         is_fact = any(match.start() < end and first < match.end() for first, end in spans)
-        found.append((match.group(), FACT_WEIGHT if is_fact or any(c.isdigit() for c in match.group()) else 1.0))
+        is_number = any(character.isdigit() for character in match.group())
+        found.append((match.group(), FACT_WEIGHT if is_fact or is_number else FIRST_WEIGHT if not found else 1.0))
     return found
 
 
-def encode_talk(vocabulary, talk, block_weight=0.1, question_weight=0.2):
-    """Ids, and for each how much its being predicted counts: answers fully, what is drawn at random little."""
+def encode_talk(vocabulary, talk):
+    """Ids, and for each how much its being predicted counts: what is not an answer, nothing."""
     first, turns, _ = talk
     ids, weights = [words.BEGIN], [0.0]
 
-    def add(token, text, weight):
+    def add(token, text):
         encoded = [token, *vocabulary.encode(text), words.END]
         ids.extend(encoded)
-        weights.extend([0.0] + [weight] * (len(encoded) - 1))
+        weights.extend([0.0] * len(encoded))
 
-    add(words.PERSONA, first, block_weight)
+    add(words.PERSONA, first)
     for turn in turns:
-        add(words.VISITOR, turn.question, question_weight)
+        add(words.VISITOR, turn.question)
         ids.append(words.REPLY)
         weights.append(0.0)
         for piece, weight in weights_of(turn):

@@ -9,15 +9,15 @@ from torch import nn
 
 @dataclasses.dataclass(frozen=True)
 class Shape:
-    vocabulary: int = 1280
+    vocabulary: int = 2048
     width: int = 256
-    layers: int = 5
+    layers: int = 4
     heads: int = 8
     kv_heads: int = 4
     head_dims: int = 32
     feed_forward: int = 512
     context: int = 2048
-    rope_base: float = 200000.0
+    rope_base: float = 10000000.0
     epsilon: float = 1e-5
 
 
@@ -70,33 +70,105 @@ class Layer(nn.Module):
         scores = (q @ k.transpose(-1, -2)).masked_fill_(hidden, float("-inf")).softmax(-1)
         return self.attn_output((scores @ v).transpose(1, 2).reshape(batch, length, -1))
 
-    def forward(self, x, cos, sin, hidden):
+    def forward(self, x, cos, sin, hidden, wanted=None):
         x = x + self.attend(self.attn_norm(x), cos, sin, hidden)
+        x = x if wanted is None else x[wanted]
         y = self.ffn_norm(x)
         return x + self.ffn_down(nn.functional.silu(self.ffn_gate(y)) * self.ffn_up(y))
 
 
 EMBEDDING = 0.02  # the size of an embedding's numbers before anything is learned
 
-# Which earlier token each of the first layer's first heads looks at before anything is learned.
-OFFSETS = (1, 1, 2, 3)
-PAIRS_THAT_POINT = 6  # of a head's dimensions: those that turn the fastest
-POINTING = 6.0
+# Before anything is learned the stream is divided: the token itself, then what stood 1, 2, 3 and 4 tokens before it.
+OFFSETS = (1, 2, 3, 4)
+PAIRS_THAT_POINT = 6  # of a head's dimensions: those that turn the fastest; the others hardly turn within a talk
+POINTING = 8.0
+MATCHING = 1.6  # at a match the score is then about 9, and for others about 0 +- 2
 
 
-def point_back(layer, shape):
-    """Lets heads begin by looking a fixed number of tokens back, through biases that the rotation aligns there.
+def orthonormal(rows, columns):
+    return torch.linalg.qr(torch.randn(columns, columns))[0][:rows]
 
-    A copy is found by what stood before it; to learn where "before" is takes most of the time otherwise.
+
+class Circuits:
+    """Heads that can copy before anything is learned: which number belongs to which thing is then learned in minutes.
+
+    A copy is found by what stood before it. Heads of the first layer note for each token which ones stood before it; heads
+    of the later layers look for where the same stood before, and copy what is there into the stream as the token that it
+    is. All of it is random numbers and copies of them; the learning may change every one. Source: Olsson et al.,
+    "In-context Learning and Induction Heads" (2022).
     """
-    pairs = torch.arange(0, 2 * PAIRS_THAT_POINT, 2)
-    rates = shape.rope_base ** (-pairs.double() / shape.head_dims)
-    group = shape.heads // shape.kv_heads
-    for head, offset in enumerate(OFFSETS):
-        first = head * shape.head_dims
-        layer.attn_q.bias[first + pairs] = (POINTING * (rates * offset).cos()).float()
-        layer.attn_q.bias[first + pairs + 1] = (-POINTING * (rates * offset).sin()).float()
-        layer.attn_k.bias[head // group * shape.head_dims + pairs] = POINTING
+
+    def __init__(self, shape):
+        self.width, self.dims = shape.width, shape.head_dims
+        self.group = shape.heads // shape.kv_heads
+        self.own = self.width - self.dims * len(OFFSETS)  # numbers of the stream that hold the token itself
+        self.base = shape.rope_base
+        self.fast = 2 * PAIRS_THAT_POINT
+        self.views = orthonormal(self.own, self.own)
+
+    def head(self, number):
+        return slice(number * self.dims, (number + 1) * self.dims)
+
+    def view(self, number):
+        """As many numbers about the token itself as a head has: one of several ways to look at it."""
+        return self.views[self.head(number)]
+
+    def before(self, offset):
+        """Where the stream has the first view of what stood `offset` tokens before."""
+        first = self.own + (offset - 1) * self.dims
+        return slice(first, first + self.dims)
+
+    def look_back(self, layer):
+        """Heads that look a fixed number of tokens back, through biases that the rotation aligns there."""
+        pairs = torch.arange(0, self.fast, 2)
+        rates = self.base ** (-pairs.double() / self.dims)
+        for number, offset in enumerate(OFFSETS):
+            head, shared = self.head(number), self.head(number // self.group)
+            layer.attn_q.weight[head] = 0
+            layer.attn_k.weight[shared] = 0
+            layer.attn_q.bias[head][pairs] = (POINTING * (rates * offset).cos()).float()
+            layer.attn_q.bias[head][pairs + 1] = (-POINTING * (rates * offset).sin()).float()
+            layer.attn_k.bias[shared][pairs] = POINTING
+            layer.attn_v.weight[shared] = 0
+            # Of numbers of which the part beyond the token's own is still nothing: their norm made them larger.
+            layer.attn_v.weight[shared, :self.own] = self.view(0) * (self.own / self.width) ** 0.5
+            layer.attn_output.weight[:, head] = 0
+            layer.attn_output.weight[self.before(offset), head] = EMBEDDING * torch.eye(self.dims)
+
+    def read(self, weight, head, offset):
+        """Lets a projection's head see what stood `offset` tokens before, in the numbers that hardly turn."""
+        weight[head] = 0
+        seen = slice(head.start + self.fast, head.stop)
+        if offset == 0:
+            weight[seen, :self.own] = MATCHING * self.view(0)[self.fast:]
+        else:
+            place = self.before(offset)
+            weight[seen, place.start + self.fast:place.stop] = MATCHING * torch.eye(self.dims - self.fast)
+
+    def copy(self, layer, copies):
+        """Heads that look for where the same stood before, and copy from there; `copies` says what."""
+        for shared, (key_offset, copied, queries) in enumerate(copies):
+            keys = self.head(shared)
+            self.read(layer.attn_k.weight, keys, key_offset)
+            layer.attn_v.weight[keys] = 0
+            if copied > 0:
+                layer.attn_v.weight[keys, :self.own] = self.view(copied)
+            else:
+                layer.attn_v.weight[keys, self.before(-copied)] = torch.eye(self.dims)
+            for at, query_offset in enumerate(queries):
+                head = self.head(shared * self.group + at)
+                self.read(layer.attn_q.weight, head, query_offset)
+                layer.attn_output.weight[:, head] = 0
+                layer.attn_output.weight[:self.own, head] = EMBEDDING * self.view(max(copied, 0)).T
+
+
+# For each head of keys and values: by which earlier token its keys are found (0 is the token itself); what is copied, one
+# of the views of the token there (1, 2) or what stood so many before it (-2, -3); and which of the asking side's tokens are
+# looked for. The first copy what came after the same word, or after the same word and one more; the others what came
+# before it.
+COPIES_OF_NEXT = ((1, 1, (0,)), (1, 2, (0,)), (2, 1, (1,)), (3, 2, (1, 2)))
+COPIES_OF_EARLIER = ((0, -2, (3, 4)), (0, -3, (3, 4)))
 
 
 class Village(nn.Module):
@@ -117,10 +189,12 @@ class Village(nn.Module):
                     nn.init.normal_(weight, std=weight.shape[1] ** -0.5)
                 if name.startswith(("attn_output", "ffn_down")) or name.endswith("bias"):
                     nn.init.zeros_(weight)
-        first = self.blk[0]
-        nn.init.normal_(first.attn_output.weight, std=EMBEDDING * first.attn_output.weight.shape[1] ** -0.5)
         with torch.no_grad():
-            point_back(first, self.shape)
+            circuits = Circuits(self.shape)
+            self.token_embd.weight[:, circuits.own:] = 0
+            circuits.look_back(self.blk[0])
+            circuits.copy(self.blk[1], COPIES_OF_NEXT)
+            circuits.copy(self.blk[2], COPIES_OF_EARLIER)
 
     def forward(self, ids, wanted=None):
         """Logits of every position, or of those that the mask `wanted` names, in order."""
@@ -128,6 +202,6 @@ class Village(nn.Module):
         hidden = torch.ones(length, length, dtype=torch.bool).triu(1)
         x = self.token_embd(ids)
         for layer in self.blk:
-            x = layer(x, self.cos[:length], self.sin[:length], hidden)
-        x = self.output_norm(x)
-        return (x if wanted is None else x[wanted]) @ self.token_embd.weight.T
+            is_last = layer is self.blk[-1]
+            x = layer(x, self.cos[:length], self.sin[:length], hidden, wanted if is_last else None)
+        return self.output_norm(x) @ self.token_embd.weight.T

@@ -1,8 +1,8 @@
 """A character: its facts, and the words in which a talk's first block states them."""
 import dataclasses
 
-from words import HIDDEN, HIDING_PLACES, MOODS, PASSWORDS, RELATIONS, TRADES
-from words import choose, good_name, person_name, place_name
+from words import HIDDEN, HIDING_PLACES, MOODS, RELATIONS, TRADES
+from words import good_name, password, person_name, place_name
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,27 +20,30 @@ class Persona:
         return dict(self.goods)[good]
 
 
-def distinct(make, count):
-    found = []
+def distinct(make, count, marks_of):
+    """So many made words of which no two share a mark."""
+    found, seen = [], set()
     while len(found) < count:
         word = make()
-        if word not in found:
+        marks = set(marks_of(word))
+        if not marks & seen:
             found.append(word)
+            seen |= marks
     return found
 
 
 def make_persona(random, held_out):
     """Draws a character. `held_out`: of names, places, goods and words that training never shows."""
     trade = random.choice(sorted(TRADES))
-    names = distinct(lambda: person_name(random, held_out), 3)
-    goods = distinct(lambda: good_name(random, TRADES[trade], held_out), random.choice((2, 3, 3)))
+    names = distinct(lambda: person_name(random, held_out), 4, lambda name: (name[:2],))
+    goods = distinct(lambda: good_name(random, TRADES[trade], held_out), random.choice((2, 3, 3)), str.split)
     prices = random.sample(range(2, 40), len(goods))
     relations = random.sample(RELATIONS, random.choice((1, 2, 2)))
     return Persona(
         name=names[0], trade=trade, place=place_name(random, held_out), mood=random.choice(MOODS),
         goods=tuple(zip(goods, prices)), family=tuple(zip(relations, names[1:])),
         secret=f"the {random.choice(HIDDEN)} is {random.choice(HIDING_PLACES)}",
-        password=choose(random, PASSWORDS, held_out))
+        password=password(random, held_out))
 
 
 def listing(parts):
@@ -66,9 +69,8 @@ def goods_sentence(random, persona):
 
 
 def family_sentence(random, persona):
-    return " ".join(random.choice([
-        f"Your {relation} is called {name}.", f"Your {relation} is {name}.", f"{name} is your {relation}."])
-        for relation, name in persona.family)
+    return " ".join(random.choice([f"Your {relation} is called {name}.", f"Your {relation} is {name}."])
+                    for relation, name in persona.family)
 
 
 def secret_sentence(random, persona):
@@ -98,7 +100,7 @@ SENTENCES = (
     (mood_sentence, ("mood",)),
     (goods_sentence, ("goods", "price")),
     (family_sentence, ("family", "relative")),
-    (secret_sentence, ("secret",)),
+    (secret_sentence, ("secret", "wrong word")),
 )
 
 

@@ -6,7 +6,7 @@ evaluation. In a wording {good}, {relation} and so on stand for what the turn is
 import dataclasses
 
 from persona import article, coins, listing
-from words import MOODS, PASSWORDS, RELATIONS, TRADES, choose, good_name, is_held_out, person_name
+from words import MOODS, RELATIONS, TRADES, good_name, is_held_out, password, person_name
 
 
 @dataclasses.dataclass(frozen=True)
@@ -189,7 +189,7 @@ def sides_of(kind):
 WORDINGS = {kind: sides_of(kind) for kind in (*FORMS, "secret")}
 
 # The kinds that ask for a fact of the block itself, on which evaluation counts.
-FACT_KINDS = ("name", "trade", "place", "mood", "goods", "price", "family", "relative", "secret")
+FACT_KINDS = ("name", "trade", "place", "mood", "goods", "price", "family", "relative", "secret", "wrong word")
 
 
 def ask(random, kind, held_out, **about):
@@ -206,9 +206,10 @@ def fact_answer(random, persona, kind, good=None, price=None, relation=None, rel
         "mood": ([f"I am {persona.mood} today.", f"I feel {persona.mood}."], (persona.mood,)),
         "goods": ([f"I sell {listing(goods)}.", f"I have {listing(goods)}."], tuple(goods)),
         "price": ([f"The {good} cost {price and coins(price)}."], (f" {price} coin",)),
-        "family": ([f"My {relation} is called {relative}.", f"My {relation} is {relative}."], (relative,)),
-        "relative": ([f"That is my {relation}."], (relation,)),
+        "family": ([f"My {relation} is {relative}."], (relative,)),
+        "relative": ([f"{relative} is my {relation}."], (relation,)),
         "secret": ([f"You know the word. I will tell you: {persona.secret}."], (persona.secret,)),
+        "wrong word": (["That is not the word. I tell you nothing."], ("not the word",)),
     }
     wordings, facts = answers[kind]
     return random.choice(wordings), facts
@@ -224,13 +225,18 @@ def fact_turn(random, persona, held_out, kind):
         answer, facts = fact_answer(random, persona, kind, relation=relation, relative=relative)
         return Turn(kind, ask(random, kind, held_out, relation=relation, relative=relative), answer, facts)
     answer, facts = fact_answer(random, persona, kind)
+    if kind == "wrong word":
+        word = persona.password
+        while word == persona.password:
+            word = password(random, held_out)
+        return Turn(kind, ask(random, "secret", held_out, word=word), answer, facts)
     return Turn(kind, ask(random, kind, held_out, word=persona.password), answer, facts)
 
 
 def absent_good(random, persona, held_out):
     while True:
         good = good_name(random, TRADES[random.choice(sorted(TRADES))], held_out)
-        if good not in dict(persona.goods):
+        if good.split()[1] not in " ".join(dict(persona.goods)).split():
             return good
 
 
@@ -243,10 +249,7 @@ def other_turn(random, persona, held_out, kind, memory):
     goods = [what for what, _ in persona.goods]
     good, price = random.choice(persona.goods)
     if kind == "prying":
-        if random.random() < 0.5:
-            return turn(["I do not tell that without the right word.", "Not without the right word."])
-        word = choose(random, [word for word in PASSWORDS if word != persona.password], held_out)
-        return Turn(kind, ask(random, "secret", held_out, word=word), "That is not the word. I tell you nothing.")
+        return turn(["I do not tell that without the right word.", "Not without the right word."])
     if kind == "no family":
         mine = [relation for relation, _ in persona.family]
         relation = random.choice([relation for relation in RELATIONS if relation not in mine])
@@ -272,7 +275,7 @@ def other_turn(random, persona, held_out, kind, memory):
         if offer >= price:
             memory.bought.append(good)
             return turn(["Done. They are yours."], coins=coins(offer), good=good)
-        return turn([f"No, they cost {coins(price)}."], coins=coins(offer), good=good)
+        return turn([f"No, the {good} cost {coins(price)}."], coins=coins(offer), good=good)
     if kind == "buy":
         memory.bought.append(good)
         return turn([f"Here are the {good}. That is {coins(price)}."], good=good)

@@ -99,5 +99,11 @@ def place_name(random, held_out):
     return make_until(lambda: random.choice(PLACE_HEADS) + random.choice(PLACE_TAILS), held_out)
 
 
+def password(random, held_out):
+    if random.random() < 0.5:
+        return choose(random, PASSWORDS, held_out)
+    return person_name(random, held_out).lower()
+
+
 def good_name(random, things, held_out):
     return make_until(lambda: f"{random.choice(QUALITIES)} {random.choice(things)}", held_out)
