@@ -152,7 +152,7 @@ class Circuits:
             keys = self.head(shared)
             self.read(layer.attn_k.weight, keys, key_offset)
             layer.attn_v.weight[keys] = 0
-            if copied > 0:
+            if copied >= 0:
                 layer.attn_v.weight[keys, :self.own] = self.view(copied)
             else:
                 layer.attn_v.weight[keys, self.before(-copied)] = torch.eye(self.dims)
@@ -163,12 +163,15 @@ class Circuits:
                 layer.attn_output.weight[:self.own, head] = EMBEDDING * self.view(max(copied, 0)).T
 
 
-# For each head of keys and values: by which earlier token its keys are found (0 is the token itself); what is copied, one
-# of the views of the token there (1, 2) or what stood so many before it (-2, -3); and which of the asking side's tokens are
-# looked for. The first copy what came after the same word, or after the same word and one more; the others what came
-# before it.
-COPIES_OF_NEXT = ((1, 1, (0,)), (1, 2, (0,)), (2, 1, (1,)), (3, 2, (1, 2)))
-COPIES_OF_EARLIER = ((0, -2, (3, 4)), (0, -3, (3, 4)))
+# By layer, and in it by head of keys and values: by which earlier token its keys are found (0 is the token itself); what is
+# copied, one of the four views of the token there (0 to 3) or what stood so many before it (-2, -3); and which of the asking
+# side's tokens are looked for. Most copy what came after the same word, or after the same word and one or two more; two what
+# came before it.
+COPIES = {
+    1: ((1, 1, (0,)), (1, 2, (0,)), (2, 1, (1,)), (3, 2, (1, 2))),
+    2: ((0, -2, (3, 4)), (0, -3, (3, 4)), (1, 0, (0,)), (1, 3, (0,))),
+    3: ((2, 0, (1,)), (3, 3, (1,))),
+}
 
 
 class Village(nn.Module):
@@ -193,8 +196,8 @@ class Village(nn.Module):
             circuits = Circuits(self.shape)
             self.token_embd.weight[:, circuits.own:] = 0
             circuits.look_back(self.blk[0])
-            circuits.copy(self.blk[1], COPIES_OF_NEXT)
-            circuits.copy(self.blk[2], COPIES_OF_EARLIER)
+            for number, copies in COPIES.items():
+                circuits.copy(self.blk[number], copies)
 
     def forward(self, ids, wanted=None):
         """Logits of every position, or of those that the mask `wanted` names, in order."""

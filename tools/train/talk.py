@@ -109,11 +109,6 @@ the {good}?|{coins} for the {good}?|Will you take {coins} for the {good}?""",
 would like the {good}.|Please give me the {good}.""",
         """""",
         """"""),
-    "cheapest": (
-        """What is your cheapest ware?|What costs least?|Which of your goods are the cheapest?|What is the
-cheapest?""",
-        """what costs least|what your cheapest ware is|which of your goods are the cheapest""",
-        """your cheapest ware|the cheapest of your goods"""),
     "greet": (
         """Hello.|Good day.|Good morning.|Good evening.|Greetings.|Hello there.|Hi.|Good day to you.""",
         """""",
@@ -279,9 +274,6 @@ def other_turn(random, persona, held_out, kind, memory):
     if kind == "buy":
         memory.bought.append(good)
         return turn([f"Here are the {good}. That is {coins(price)}."], good=good)
-    if kind == "cheapest":
-        cheapest, least = min(persona.goods, key=lambda pair: pair[1])
-        return turn([f"The {cheapest}, for {coins(least)}."])
     if kind == "introduce":
         memory.visitor = person_name(random, held_out)
         return turn([f"Welcome, {memory.visitor}.", f"Good to meet you, {memory.visitor}."], visitor=memory.visitor)
@@ -307,16 +299,16 @@ GREETINGS = {
     "content": "Welcome. What a good day.", "homesick": "Hello. Do you come from far away?",
 }
 
-OTHER_KINDS = ("prying", "no family", "stranger", "asks trade", "asks mood", "absent", "present", "offer", "buy", "cheapest",
-               "introduce", "visitor", "bought", "twice", "greet", "thanks")
+OTHER_KINDS = ("prying", "no family", "stranger", "asks trade", "asks mood", "absent", "present", "offer", "buy", "introduce",
+               "visitor", "bought", "twice", "greet", "thanks")
 
 
 def make_turns(random, persona, held_out, count):
-    """A talk of so many turns, a little more than half of them about single facts."""
+    """A talk of so many turns, two thirds of them about single facts."""
     memory = Memory()
     turns = []
     for at in range(count):
-        if random.random() < 0.55:
+        if random.random() < 0.65:
             turns.append(fact_turn(random, persona, held_out, random.choice(FACT_KINDS)))
         else:
             kind = "greet" if at == 0 and random.random() < 0.3 else random.choice(OTHER_KINDS)

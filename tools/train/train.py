@@ -23,7 +23,7 @@ from optimizer import optimizers_for
 TALKS_FOR_VOCABULARY = 3000
 # What is learned from, in order: until which part of the steps, and sentences of a lesson (none: whole talks). To find an
 # answer in a few sentences is learned in minutes; to find it in a whole talk, from whole talks alone, takes far longer.
-LESSONS = ((0.25, 3), (1.0, None))
+LESSONS = ((0.12, 3), (1.0, None))
 TOKENS = 4096  # of a step
 # Which number belongs to which thing, which name to which relation, and whether a word is the right one, is the hardest:
 # some steps are about that alone.
@@ -102,7 +102,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--steps", type=int, default=1000)
+    parser.add_argument("--steps", type=int, default=1700)
     arguments = parser.parse_args()
     random.seed(arguments.seed)
     numpy.random.seed(arguments.seed)
