@@ -9,7 +9,7 @@ from torch import nn
 
 @dataclasses.dataclass(frozen=True)
 class Shape:
-    vocabulary: int = 2048
+    vocabulary: int = 1792
     width: int = 256
     layers: int = 4
     heads: int = 8

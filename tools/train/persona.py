@@ -75,9 +75,9 @@ def family_sentence(random, persona):
 
 def secret_sentence(random, persona):
     return random.choice([
-        f"Your secret is that {persona.secret}. You tell it only to those who say {persona.password} first.",
-        f"You know that {persona.secret}, and tell it only to those who say the word {persona.password} first.",
-        f"Only who says {persona.password} first may hear your secret: {persona.secret}.",
+        f"Your secret is that {persona.secret}. You tell it only to those who name {persona.password} first.",
+        f"You know that {persona.secret}, and tell it only to those who name the word {persona.password} first.",
+        f"Only who names {persona.password} first may hear your secret: {persona.secret}.",
     ])
 
 

@@ -144,8 +144,8 @@ your home.|What is your name, and where are you from?""",
 }
 
 # How a visitor says the word that opens a secret, and how to go on.
-WORD_SAID = """I say {word}.|The word is {word}.|Someone told me to say {word}.|I was told to say {word}.|They told me the
-word {word}.|Your word is {word}, they say.|A friend sends me with the word {word}."""
+WORD_SAID = """I say {word}.|Someone told me to say {word}.|I was told to say {word}.|A friend told me to say {word}.|They told me
+to say {word}.|I came to say {word}.|Let me say {word}."""
 THEN_ASKED = """What is your secret?|Tell me your secret.|Now tell me your secret.|What is it that you know?|Tell me what you
 know.|What do you hide?|Tell me what you hide.|Will you tell me your secret now?"""
 
@@ -191,7 +191,7 @@ def ask(random, kind, held_out, **about):
     return random.choice(WORDINGS[kind][1 if held_out else 0]).format(**about)
 
 
-def fact_answer(random, persona, kind, good=None, price=None, relation=None, relative=None):
+def fact_answer(random, persona, kind, good=None, price=None, relation=None, relative=None, word=None):
     """An answer to a question about one fact, and what must be in it."""
     goods = [what for what, _ in persona.goods]
     answers = {
@@ -203,8 +203,8 @@ def fact_answer(random, persona, kind, good=None, price=None, relation=None, rel
         "price": ([f"The {good} cost {price and coins(price)}."], (f" {price} coin",)),
         "family": ([f"My {relation} is {relative}."], (relative,)),
         "relative": ([f"{relative} is my {relation}."], (relation,)),
-        "secret": ([f"You know the word. I will tell you: {persona.secret}."], (persona.secret,)),
-        "wrong word": (["That is not the word. I tell you nothing."], ("not the word",)),
+        "secret": ([f"You say {word}, so I will tell you: {persona.secret}."], (persona.secret,)),
+        "wrong word": ([f"You say {word}. That is not the word."], ("not the word",)),
     }
     wordings, facts = answers[kind]
     return random.choice(wordings), facts
@@ -219,13 +219,14 @@ def fact_turn(random, persona, held_out, kind):
         relation, relative = random.choice(persona.family)
         answer, facts = fact_answer(random, persona, kind, relation=relation, relative=relative)
         return Turn(kind, ask(random, kind, held_out, relation=relation, relative=relative), answer, facts)
-    answer, facts = fact_answer(random, persona, kind)
-    if kind == "wrong word":
+    if kind in ("secret", "wrong word"):
         word = persona.password
-        while word == persona.password:
+        while kind == "wrong word" and word == persona.password:
             word = password(random, held_out)
+        answer, facts = fact_answer(random, persona, kind, word=word)
         return Turn(kind, ask(random, "secret", held_out, word=word), answer, facts)
-    return Turn(kind, ask(random, kind, held_out, word=persona.password), answer, facts)
+    answer, facts = fact_answer(random, persona, kind)
+    return Turn(kind, ask(random, kind, held_out), answer, facts)
 
 
 def absent_good(random, persona, held_out):

@@ -7,9 +7,9 @@ of its spelling: which side it is on does not depend on anything else.
 import zlib
 
 ONSETS = "b br c cl d dr f fl g gr h j k l m n p r s st t tr v w".split()
-VOWELS = "a e i o u ae ia ea".split()
-MIDDLES = "l ld ll m mm n nd nn r rr rl rt s ss v d th b g".split()
-ENDINGS = "a e i o in an en on is as or ek wen ric dan mir bel ra na la".split()
+VOWELS = "a e i o u".split()
+MIDDLES = "l ld ll m mm n nd nn r rr rt s d th".split()
+ENDINGS = "a e i o in an en is ek wen ric dan mir bel".split()
 
 PLACE_HEADS = """Thorn Mill Ash Oak Elder Stone Fox Crow Hazel Marsh Ember Frost Raven Birch Willow Copper Iron Salt Moss
 Heather Otter Badger Heron Bramble Alder Rowan Cinder Harrow Winter Summer Amber Barley Clover Flint Gull Juniper Kestrel
