@@ -90,9 +90,9 @@ know your secret.|Please tell me your secret.|Will you tell me your secret?""",
         """""",
         """"""),
     "absent": (
-        """How much are the {good}?|Do you have {good}?|Do you sell {good}?|I want to buy {good}.|Can I get
-{good} here?|Do you have any {good}?|What do the {good} cost?""",
-        """what the {good} cost|whether you sell {good}|whether you have {good}|how much the {good} are""",
+        """Do you have {good}?|Do you sell {good}?|Can I get {good} here?|Are there {good}?|Do you have any
+{good}?""",
+        """whether you sell {good}|whether you have {good}|whether I can get {good} here""",
         """"""),
     "present": (
         """Do you have {good}?|Do you sell {good}?|Can I get {good} here?|Are there {good}?|Do you have any
@@ -144,8 +144,8 @@ your home.|What is your name, and where are you from?""",
 }
 
 # How a visitor says the word that opens a secret, and how to go on.
-WORD_SAID = """I say {word}.|Someone told me to say {word}.|I was told to say {word}.|A friend told me to say {word}.|They told me
-to say {word}.|I came to say {word}.|Let me say {word}."""
+WORD_SAID = """I say {word}.|Someone told me to say {word}.|I was told to say {word}.|A friend told me to say {word}.|They
+told me to say {word}.|I came to say {word}.|Let me say {word}."""
 THEN_ASKED = """What is your secret?|Tell me your secret.|Now tell me your secret.|What is it that you know?|Tell me what you
 know.|What do you hide?|Tell me what you hide.|Will you tell me your secret now?"""
 
@@ -192,13 +192,13 @@ def ask(random, kind, held_out, **about):
 
 
 def fact_answer(random, persona, kind, good=None, price=None, relation=None, relative=None, word=None):
-    """An answer to a question about one fact, and what must be in it."""
+    """An answer to a question about one fact, and what must be in it. `word`: that the visitor says."""
     goods = [what for what, _ in persona.goods]
     answers = {
-        "name": ([f"I am {persona.name}.", f"My name is {persona.name}."], (persona.name,)),
+        "name": ([f"My name is {persona.name}.", f"They call me {persona.name}."], (persona.name,)),
         "trade": ([f"I am {article(persona.trade)}.", f"I work as {article(persona.trade)}."], (persona.trade,)),
         "place": ([f"I live in {persona.place}.", f"My home is {persona.place}."], (persona.place,)),
-        "mood": ([f"I am {persona.mood} today.", f"I feel {persona.mood}."], (persona.mood,)),
+        "mood": ([f"I feel {persona.mood} today.", f"I feel {persona.mood}."], (persona.mood,)),
         "goods": ([f"I sell {listing(goods)}.", f"I have {listing(goods)}."], tuple(goods)),
         "price": ([f"The {good} cost {price and coins(price)}."], (f" {price} coin",)),
         "family": ([f"My {relation} is {relative}."], (relative,)),
@@ -250,9 +250,6 @@ def other_turn(random, persona, held_out, kind, memory):
         mine = [relation for relation, _ in persona.family]
         relation = random.choice([relation for relation in RELATIONS if relation not in mine])
         return Turn(kind, ask(random, "family", held_out, relation=relation), f"I know of no {relation} of mine.")
-    if kind == "stranger":
-        return Turn(kind, ask(random, "relative", held_out, relative=person_name(random, held_out)),
-                    "I do not know anyone of that name.")
     if kind == "asks trade":
         if random.random() < 0.4:
             return turn([f"Yes, I am {article(persona.trade)}."], a_trade=article(persona.trade))
@@ -260,8 +257,8 @@ def other_turn(random, persona, held_out, kind, memory):
         return turn([f"No, I am {article(persona.trade)}."], a_trade=article(other))
     if kind == "asks mood":
         if random.random() < 0.4:
-            return turn([f"Yes, I am {persona.mood}."], mood=persona.mood)
-        return turn([f"No, I am {persona.mood}."], mood=random.choice([m for m in MOODS if m != persona.mood]))
+            return turn([f"Yes, I feel {persona.mood}."], mood=persona.mood)
+        return turn([f"No, I feel {persona.mood}."], mood=random.choice([m for m in MOODS if m != persona.mood]))
     if kind == "absent":
         return turn([f"I do not sell that. I have {listing(goods)}."], good=absent_good(random, persona, held_out))
     if kind == "present":
@@ -284,7 +281,7 @@ def other_turn(random, persona, held_out, kind, memory):
         return turn([f"You bought the {listing(list(dict.fromkeys(memory.bought)))}."] if memory.bought
                     else ["You have bought nothing yet."])
     if kind == "twice":
-        return turn([f"I am {persona.name}, and I live in {persona.place}."])
+        return turn([f"My name is {persona.name}, and I live in {persona.place}."])
     return turn({"greet": [GREETINGS[persona.mood]],
                  "farewell": ["Goodbye.", "Farewell, and come again."],
                  "thanks": ["You are welcome."]}[kind])
@@ -300,7 +297,7 @@ GREETINGS = {
     "content": "Welcome. What a good day.", "homesick": "Hello. Do you come from far away?",
 }
 
-OTHER_KINDS = ("prying", "no family", "stranger", "asks trade", "asks mood", "absent", "present", "offer", "buy", "introduce",
+OTHER_KINDS = ("prying", "no family", "asks trade", "asks mood", "absent", "present", "offer", "buy", "introduce",
                "visitor", "bought", "twice", "greet", "thanks")
 
 
