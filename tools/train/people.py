@@ -16,7 +16,7 @@ from talk import FACT_KINDS, fact_turn, Memory, other_turn
 # Names that are easy to say, no secret twice, no trade more than twice, and everything answered right.
 SEEDS = (14, 5, 7, 8, 9, 13, 16, 18, 20, 22, 25, 31, 34, 35, 37, 38, 43, 45, 47, 48, 57, 59, 62, 63)
 # What is asked, in any order; each time with other words.
-KINDS = ("twice", "name", "trade", "place", "mood", "goods", "price", "price", "family", "relative", "secret", "wrong word")
+KINDS = ("twice", "name", "trade", "place", "mood", "goods", "price", "price", "family", "relative", "secret", "wrong words")
 
 HEAD = """// The characters of the demonstration. Made by tools/train/people.py; changed there.
 

@@ -14,7 +14,7 @@ class Persona:
     goods: tuple   # of (what, price in coins)
     family: tuple  # of (relation, name)
     secret: str    # a clause
-    password: str  # on which the secret is told
+    password: str  # two words on which the secret is told
 
     def price(self, good):
         return dict(self.goods)[good]
@@ -43,7 +43,7 @@ def make_persona(random, held_out):
         name=names[0], trade=trade, place=place_name(random, held_out), mood=random.choice(MOODS),
         goods=tuple(zip(goods, prices)), family=tuple(zip(relations, names[1:])),
         secret=f"the {random.choice(HIDDEN)} is {random.choice(HIDING_PLACES)}",
-        password=password(random, held_out))
+        password=password(random, goods, held_out))
 
 
 def listing(parts):
@@ -69,14 +69,16 @@ def goods_sentence(random, persona):
 
 
 def family_sentence(random, persona):
-    return " ".join(random.choice([f"Your {relation} is called {name}.", f"Your {relation} is {name}."])
-                    for relation, name in persona.family)
+    """Each relative both ways round: whose name a relation has, and which relation a name."""
+    return " ".join(random.choice([f"Your {relation} is called {name}.", f"Your {relation} is {name}."]) + " " + random.choice([
+        f"You often think of {name}, your {relation}.", f"You are fond of {name}, your {relation}.",
+        f"You speak well of {name}, your {relation}."]) for relation, name in persona.family)
 
 
 def secret_sentence(random, persona):
     return random.choice([
         f"Your secret is that {persona.secret}. You tell it only to those who name {persona.password} first.",
-        f"You know that {persona.secret}, and tell it only to those who name the word {persona.password} first.",
+        f"You know that {persona.secret}, and tell it only to those who name the words {persona.password} first.",
         f"Only who names {persona.password} first may hear your secret: {persona.secret}.",
     ])
 
@@ -100,12 +102,12 @@ SENTENCES = (
     (mood_sentence, ("mood",)),
     (goods_sentence, ("goods", "price")),
     (family_sentence, ("family", "relative")),
-    (secret_sentence, ("secret", "wrong word")),
+    (secret_sentence, ("secret", "wrong words")),
 )
 
 
 def block(random, persona):
-    """The text that tells the model who it is: every fact once, in varied words and order."""
+    """The text that tells the model who it is: every fact, in varied words and order."""
     who, *rest = [sentence(random, persona) for sentence, _ in SENTENCES]
     random.shuffle(rest)
     return " ".join([who] + rest)

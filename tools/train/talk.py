@@ -144,8 +144,8 @@ your home.|What is your name, and where are you from?""",
 }
 
 # How a visitor says the word that opens a secret, and how to go on.
-WORD_SAID = """I say {word}.|Someone told me to say {word}.|I was told to say {word}.|A friend told me to say {word}.|They
-told me to say {word}.|I came to say {word}.|Let me say {word}."""
+WORD_SAID = """I say {words}.|Someone told me to say {words}.|I was told to say {words}.|A friend told me to say {words}.|They
+told me to say {words}.|I came to say {words}.|Let me say {words}."""
 THEN_ASKED = """What is your secret?|Tell me your secret.|Now tell me your secret.|What is it that you know?|Tell me what you
 know.|What do you hide?|Tell me what you hide.|Will you tell me your secret now?"""
 
@@ -184,15 +184,15 @@ def sides_of(kind):
 WORDINGS = {kind: sides_of(kind) for kind in (*FORMS, "secret")}
 
 # The kinds that ask for a fact of the block itself, on which evaluation counts.
-FACT_KINDS = ("name", "trade", "place", "mood", "goods", "price", "family", "relative", "secret", "wrong word")
+FACT_KINDS = ("name", "trade", "place", "mood", "goods", "price", "family", "relative", "secret", "wrong words")
 
 
 def ask(random, kind, held_out, **about):
     return random.choice(WORDINGS[kind][1 if held_out else 0]).format(**about)
 
 
-def fact_answer(random, persona, kind, good=None, price=None, relation=None, relative=None, word=None):
-    """An answer to a question about one fact, and what must be in it. `word`: that the visitor says."""
+def fact_answer(random, persona, kind, good=None, price=None, relation=None, relative=None, words=None):
+    """An answer to a question about one fact, and what must be in it. `words`: that the visitor says."""
     goods = [what for what, _ in persona.goods]
     answers = {
         "name": ([f"My name is {persona.name}.", f"They call me {persona.name}."], (persona.name,)),
@@ -203,8 +203,8 @@ def fact_answer(random, persona, kind, good=None, price=None, relation=None, rel
         "price": ([f"The {good} cost {price and coins(price)}."], (f" {price} coin",)),
         "family": ([f"My {relation} is {relative}."], (relative,)),
         "relative": ([f"{relative} is my {relation}."], (relation,)),
-        "secret": ([f"You say {word}, so I will tell you: {persona.secret}."], (persona.secret,)),
-        "wrong word": ([f"You say {word}. That is not the word."], ("not the word",)),
+        "secret": ([f"You say {words}, so I will tell you: {persona.secret}."], (persona.secret,)),
+        "wrong words": ([f"You say {words}. Those are not the words."], ("not the words",)),
     }
     wordings, facts = answers[kind]
     return random.choice(wordings), facts
@@ -219,12 +219,12 @@ def fact_turn(random, persona, held_out, kind):
         relation, relative = random.choice(persona.family)
         answer, facts = fact_answer(random, persona, kind, relation=relation, relative=relative)
         return Turn(kind, ask(random, kind, held_out, relation=relation, relative=relative), answer, facts)
-    if kind in ("secret", "wrong word"):
-        word = persona.password
-        while kind == "wrong word" and word == persona.password:
-            word = password(random, held_out)
-        answer, facts = fact_answer(random, persona, kind, word=word)
-        return Turn(kind, ask(random, "secret", held_out, word=word), answer, facts)
+    if kind in ("secret", "wrong words"):
+        said = persona.password
+        while kind == "wrong words" and said.split()[1] == persona.password.split()[1]:
+            said = password(random, [good for good, _ in persona.goods], held_out)
+        answer, facts = fact_answer(random, persona, kind, words=said)
+        return Turn(kind, ask(random, "secret", held_out, words=said), answer, facts)
     answer, facts = fact_answer(random, persona, kind)
     return Turn(kind, ask(random, kind, held_out), answer, facts)
 
@@ -245,7 +245,7 @@ def other_turn(random, persona, held_out, kind, memory):
     goods = [what for what, _ in persona.goods]
     good, price = random.choice(persona.goods)
     if kind == "prying":
-        return turn(["I do not tell that without the right word.", "Not without the right word."])
+        return turn(["I do not tell that without the right words.", "Not without the right words."])
     if kind == "no family":
         mine = [relation for relation, _ in persona.family]
         relation = random.choice([relation for relation in RELATIONS if relation not in mine])

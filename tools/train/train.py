@@ -25,9 +25,9 @@ TALKS_FOR_VOCABULARY = 3000
 # answer in a few sentences is learned in minutes; to find it in a whole talk, from whole talks alone, takes far longer.
 LESSONS = ((0.12, 3), (1.0, None))
 TOKENS = 4096  # of a step
-# Which number belongs to which thing, which name to which relation, and whether a word is the right one, is the hardest:
+# Which number belongs to which thing, which name to which relation, and whether words are the right ones, is the hardest:
 # some steps are about that alone.
-BOUND = ("price", "family", "relative", "secret", "wrong word")
+BOUND = ("price", "family", "relative", "secret", "wrong words")
 BOUND_EVERY = 3
 WARM_UP = 20
 SAVED_EVERY = 100

@@ -58,9 +58,8 @@ bell""".split()
 HIDING_PLACES = [f"{how} the {what}" for how in ("under", "behind", "inside", "near", "above")
                  for what in """well oak mill oven stairs bridge chapel barn chimney gate cellar hedge tower stable pond
                  fountain anvil clock bed door""".split()]
-PASSWORDS = """lantern sparrow winter copper thunder marble velvet harbour cinnamon feather lighthouse pepper meadow
-compass ivory saffron juniper candle shadow silver anchor blossom crystal dragon echo falcon garden hollow island jasmine
-kettle lemon mirror needle orchard pebble quartz river sunrise temple umbrella valley whistle yellow""".split()
+
+NO_NAMES = "Dildo Fart Homo Pedo Penis Pus Semen Sod".split()  # which the syllables would make
 
 HELD_OUT_PART = 10  # one word in so many
 
@@ -70,16 +69,10 @@ def is_held_out(word):
     return zlib.crc32(word.encode()) % HELD_OUT_PART == 0
 
 
-def choose(random, words, held_out):
-    """A word of the wanted side; of the other where the list has none of it."""
-    side = [word for word in words if is_held_out(word) == held_out]
-    return random.choice(side or words)
-
-
 def make_until(make, held_out):
     while True:
         word = make()
-        if is_held_out(word) == held_out:
+        if is_held_out(word) == held_out and word not in NO_NAMES:
             return word
 
 
@@ -99,11 +92,11 @@ def place_name(random, held_out):
     return make_until(lambda: random.choice(PLACE_HEADS) + random.choice(PLACE_TAILS), held_out)
 
 
-def password(random, held_out):
-    if random.random() < 0.5:
-        return choose(random, PASSWORDS, held_out)
-    return person_name(random, held_out).lower()
-
-
 def good_name(random, things, held_out):
     return make_until(lambda: f"{random.choice(QUALITIES)} {random.choice(things)}", held_out)
+
+
+def password(random, goods, held_out):
+    """Two words, of which the second is none that the character sells."""
+    things = [thing for trade in sorted(TRADES) for thing in TRADES[trade] if thing not in " ".join(goods).split()]
+    return good_name(random, things, held_out)
