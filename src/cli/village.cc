@@ -69,6 +69,11 @@ bool is_right(const Line& line, std::string_view answer) {
   }
 }
 
+const Line& line_about(const Person& person, std::string_view kind) {
+  const auto* const at = std::ranges::find(person.talk, kind, &Line::kind);
+  return at == person.talk.end() ? person.talk.front() : *at;
+}
+
 Result<std::uint64_t> logits_digest(const Conversation& conversation) {
   KVASIR_ASSIGN(const auto row, conversation.logits());
   return XXH3_64bits(row->data(), row->size() * sizeof(float));

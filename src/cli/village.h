@@ -34,9 +34,8 @@ inline constexpr std::chrono::milliseconds kFrameBudget{8};       // of a frame,
 // What begins a conversation: who the character is.
 [[nodiscard]] std::string opening(const Person& person);
 
-// Two names that a visitor may have.
-inline constexpr std::string_view kTrueName = "Marta";
-inline constexpr std::string_view kFalseName = "Brenna";
+// The first line of a kind in a character's talk; the first of all where there is none of it.
+[[nodiscard]] const Line& line_about(const Person& person, std::string_view kind);
 
 // Whether an answer contains all that a right one does.
 [[nodiscard]] bool is_right(const Line& line, std::string_view answer);

@@ -212,21 +212,21 @@ Status VillageDay::act_fork() {
   const auto free_to_talk = [this]() -> Result<bool> { return village_.idle(0); };
   const auto waited = frames(free_to_talk, kLongestWait);
   if (!waited) return fail(waited.error());
-  KVASIR_TRY(view_.act(fmt::format("A visitor tells {} her name. What if she had lied?", name)));
+  KVASIR_TRY(view_.act(fmt::format("A visitor knows what opens {}'s secret. What if she had lied?", name)));
   KVASIR_ASSIGN(Conversation truth, villager.conversation.fork());
   KVASIR_ASSIGN(Conversation lie, villager.conversation.fork());
   KVASIR_TRY(
       view_.line(fmt::format("Two forks: all {} tokens are shared, none is copied.", lie.info().length)));
-  const std::vector<Conversation*> both = {&truth, &lie};
-  const std::string name_true = "My name is " + std::string(kTrueName) + ".";
-  const std::string name_false = "My name is " + std::string(kFalseName) + ".";
-  KVASIR_ASSIGN(const auto met, ask_beside(both, {name_true, name_false}));
-  KVASIR_ASSIGN(const auto said, ask_beside(both, {"What is my name?", "What is my name?"}));
-  KVASIR_TRY(view_.line(fmt::format("  {} {}  What is my name? {}", name_true, met[0], said[0])));
-  KVASIR_TRY(view_.line(fmt::format("  {} {}  What is my name? {}", name_false, met[1], said[1])));
-  const bool kept = is_right({"", "", kTrueName}, said[0]) && is_right({"", "", kFalseName}, said[1]);
+  const Line& right = line_about(*villager.person, "secret");
+  const Line& wrong_words = line_about(*villager.person, "wrong words");
+  KVASIR_ASSIGN(const auto said,
+                ask_beside({&truth, &lie}, {std::string(right.question), std::string(wrong_words.question)}));
+  KVASIR_TRY(view_.line(fmt::format("  {} {}", right.question, said[0])));
+  KVASIR_TRY(view_.line(fmt::format("  {} {}", wrong_words.question, said[1])));
+  const bool kept = is_right(right, said[0]) && is_right(wrong_words, said[1]);
   if (!kept) wrong(fmt::format("the forks of {} answered '{}' and '{}'", name, said[0], said[1]));
-  show(kept, fmt::format("forked     {} heard two names: '{}' - '{}'", name, said[0], said[1]));
+  show(kept, fmt::format("forked     {} told one: '{}'", name, said[0]));
+  show(kept, fmt::format("           and the other: '{}'", said[1]));
   truth.close();
   lie.close();
   KVASIR_TRY(view_.line(fmt::format("  {} goes on, and has heard of neither.", name)));

@@ -15,8 +15,8 @@ using cli::Line;
 using cli::Person;
 using test::must;
 
-// Whether everybody, asked at this moment in a fork, answers the roll call right, and who is told a name
-// keeps it.
+// Whether everybody, asked at this moment in a fork, answers the roll call right, and the first one
+// tells its secret for the right words alone.
 void expect_roll_call(std::vector<Conversation>& talks, std::size_t turn) {
   const std::span<const Person> people = cli::village_people();
   std::vector<Conversation> forks;
@@ -33,12 +33,12 @@ void expect_roll_call(std::vector<Conversation>& talks, std::size_t turn) {
           << " turns: " << people[who].roll_call[round].question << " -> " << said[who];
     }
   }
-  for (const std::string_view name : {cli::kTrueName, cli::kFalseName}) {
+  for (const std::string_view kind : {"secret", "wrong words"}) {
     Conversation fork = must(talks.front().fork());
-    static_cast<void>(test::ask(fork, "My name is " + std::string(name) + "."));
-    const std::string said = test::ask(fork, "What is my name?");
-    EXPECT_TRUE(cli::is_right({"", "", name}, said))
-        << people.front().seed << " met " << name << " after " << turn << " turns -> " << said;
+    const Line& line = cli::line_about(people.front(), kind);
+    const std::string said = test::ask(fork, line.question);
+    EXPECT_TRUE(cli::is_right(line, said))
+        << people.front().seed << ", asked for " << kind << " after " << turn << " turns -> " << said;
   }
 }
 
@@ -76,6 +76,18 @@ TEST(Villagers, AreTwentyFourWithNamesAndSecretsOfTheirOwn) {
   }
   EXPECT_EQ(names.size(), 24U);
   EXPECT_EQ(secrets.size(), 24U);
+}
+
+TEST(Villagers, AreAskedWhatBelongsToWhichAndForTheirSecretsWithWrongWordsToo) {
+  for (const Person& person : cli::village_people()) {
+    std::set<std::string_view> kinds;
+    for (const Line& line : person.talk) {
+      kinds.insert(line.kind);
+      EXPECT_FALSE(line.facts.empty()) << person.name << ": " << line.question;
+    }
+    for (const std::string_view kind : {"price", "family", "relative", "secret", "wrong words"})
+      EXPECT_TRUE(kinds.contains(kind)) << person.name << " is not asked about " << kind;
+  }
 }
 
 TEST(RightAnswers, ContainEveryFactAsWholeWords) {

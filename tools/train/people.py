@@ -14,7 +14,7 @@ from persona import block, make_persona
 from talk import FACT_KINDS, fact_turn, Memory, other_turn
 
 # Names that are easy to say, no secret twice, no trade more than twice, and everything answered right.
-SEEDS = (14, 5, 7, 8, 9, 13, 16, 18, 20, 22, 25, 31, 34, 35, 37, 38, 43, 45, 47, 48, 57, 59, 62, 63)
+SEEDS = (31, 66, 8, 20, 28, 32, 35, 37, 38, 39, 45, 47, 51, 71, 73, 4, 5, 6, 13, 14, 15, 16, 17, 19)
 # What is asked, in any order; each time with other words.
 KINDS = ("twice", "name", "trade", "place", "mood", "goods", "price", "price", "family", "relative", "secret", "wrong words")
 
