@@ -225,8 +225,8 @@ Status VillageDay::act_fork() {
   KVASIR_TRY(view_.line(fmt::format("  {} {}", wrong_words.question, said[1])));
   const bool kept = is_right(right, said[0]) && is_right(wrong_words, said[1]);
   if (!kept) wrong(fmt::format("the forks of {} answered '{}' and '{}'", name, said[0], said[1]));
-  show(kept, fmt::format("forked     {} told one: '{}'", name, said[0]));
-  show(kept, fmt::format("           and the other: '{}'", said[1]));
+  show(kept, fmt::format("forked     {} told one visitor the secret, the liar nothing{}", name,
+                         kept ? "" : ": DIFFERENT"));
   truth.close();
   lie.close();
   KVASIR_TRY(view_.line(fmt::format("  {} goes on, and has heard of neither.", name)));
@@ -271,7 +271,6 @@ Status VillageDay::roll_call() {
 Status VillageDay::check_alone() {
   KVASIR_TRY(view_.act("Is everybody still themselves? Each once more, alone in a cache of its own"));
   const std::vector<Villager>& all = village_.all();
-  std::string strangers;
   for (std::size_t who = 0; who < all.size(); ++who) {
     if (interrupted()) return fail(Outcome::kCancelled, "interrupted");
     KVASIR_ASSIGN(const bool same, same_alone(all[who], called_[who]));
