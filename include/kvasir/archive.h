@@ -75,8 +75,9 @@ struct ArchiveReport {
 // ends with a dot or a space; any other is kInvalidArgument. Move-only. Any thread.
 class ArchiveStore {
  public:
-  // The files NAME.kvar of a directory that is there. Nothing outside it is read or written: a name that is a
-  // symbolic link is kInvalidArgument. kOutOfMemory.
+  // The files NAME.kvar of a directory. Nothing outside it is read or written: a name that is a symbolic link
+  // is kInvalidArgument. kNotFound where the directory is not there; kInvalidArgument for what is none; kIo;
+  // kOutOfMemory.
   [[nodiscard]] static Result<ArchiveStore> in_directory(const std::string& path);
 
   // As long as the store lives. kOutOfMemory.

@@ -257,7 +257,9 @@ Result<ArchiveStore> ArchiveStore::in_directory(const std::string& path) {
   return base::within_memory([&]() -> Result<ArchiveStore> {
     KVASIR_TRY(check_path(path));
     if (path.empty()) return fail(Outcome::kInvalidArgument, "a store of archives needs a directory");
-    return ArchiveStore(archive::directory_store(base::system_files(), path));
+    auto store = archive::directory_store(base::system_files(), path);
+    KVASIR_TRY(store->list());  // whether it is there
+    return ArchiveStore(std::move(store));
   });
 }
 

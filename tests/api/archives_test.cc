@@ -122,6 +122,8 @@ TEST(Archives, GoToFilesFunctionsAndStoresAndComeBackFromThem) {
     return {};
   }));
   ArchiveStore directory = must(ArchiveStore::in_directory(folder));
+  EXPECT_EQ(outcome_of(ArchiveStore::in_directory(folder + "/none")), Outcome::kNotFound);
+  EXPECT_EQ(outcome_of(ArchiveStore::in_directory("/dev/null")), Outcome::kInvalidArgument);
   must(talk.save(directory, "b"));
   EXPECT_EQ(must(directory.list()), (std::vector<std::string>{"a", "b"}));
   const auto bytes = must(talk.save_bytes());
