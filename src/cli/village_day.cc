@@ -288,7 +288,7 @@ Status VillageDay::check_alone() {
 Result<bool> VillageDay::same_alone(const Villager& villager, const Called& called) const {
   ExecutorOptions options;
   options.context = called.after.size() + 2 * kLongestAnswer;
-  options.pool = *options.context;
+  options.pool = options.context;
   options.share_prefixes = false;
   KVASIR_ASSIGN(Executor executor, Executor::create(model_, options));
   KVASIR_ASSIGN(Conversation alone, executor.conversation());
