@@ -63,10 +63,12 @@ struct Share {
 constexpr std::size_t kGroupsAtOnce = kParts == 1 ? 2 : 1;
 constexpr std::size_t kScoresAtOnce = kParts == 1 ? 8 : 4;
 
-// Where keys are read: the first group's numbers and scales, and how far apart groups lie.
+// Where keys are read: the first group's numbers and scales, how far apart groups lie, and what is asked for
+// meanwhile.
 struct KeyGroups {
   StoredCells first = {};
   GroupStep step;
+  Fetching fetching;
 };
 
 // Scores of kGroups groups for kCount queries. More than one group are whole: `lanes` then begins at lane 0.
@@ -75,7 +77,7 @@ HWY_NOINLINE void ScoreLanes(const AttentionShape& shape, const KeyGroups& keys,
                              const LaneRange& lanes, float (*out)[kTileSlots]) {
   F16x sums[kGroups * kCount];
   Unrolled<kGroups * kCount>([&](auto i) KVASIR_LAMBDA { sums[i] = Splat(0.0f); });
-  Keys::template Dot<kGroups, kCount>(keys.first, keys.step, shape.key_dims, queries, sums);
+  Keys::template Dot<kGroups, kCount>(keys.first, keys.step, keys.fetching, shape.key_dims, queries, sums);
   const F16x scale = Splat(shape.scale);
   Unrolled<kGroups * kCount>([&](auto i) KVASIR_LAMBDA { sums[i] = Mul(sums[i], scale); });
   if (shape.soft_cap != 0) {
@@ -98,7 +100,7 @@ HWY_NOINLINE void ScoreLanes(const AttentionShape& shape, const KeyGroups& keys,
 
 // The same for any number of queries, in the few numbers that there is code for.
 template <class Keys, std::size_t kGroups>
-HWY_INLINE void ScoreGroups(const AttentionShape& shape, const KeyGroups& keys,
+HWY_INLINE void ScoreGroups(const AttentionShape& shape, KeyGroups keys,
                             std::span<const float* const> queries, const LaneRange& lanes, Tile& tile) {
   for (std::size_t q = 0; q < queries.size();) {
     const std::size_t left = queries.size() - q;
@@ -113,14 +115,42 @@ HWY_INLINE void ScoreGroups(const AttentionShape& shape, const KeyGroups& keys,
       ScoreLanes<Keys, kGroups, 1>(shape, keys, some, lanes, tile.scores + q);
       q += 1;
     }
+    keys.fetching = {};
   }
 }
+
+// Finds what is asked for while cells are scored: their values, which come next, and keys that follow them.
+class FarCells {
+ public:
+  FarCells(const AttentionShape& shape, std::span<const CellRun> runs) : shape_(&shape), runs_(runs) {}
+
+  // While the cells of `run` from `cell` on are scored, the first of which is `ordinal`. Ordinals ascend.
+  Fetching Beside(const CellRun& run, std::size_t cell, std::size_t ordinal) {
+    const CellLayout values = value_layout(shape_->value_element, shape_->value_dims);
+    Fetching fetching = {nullptr, run.values + shape_->values_offset + cell * values.number_bytes()};
+    while (run_ < runs_.size() && runs_[run_].ordinal + runs_[run_].count <= ordinal + kCellsAhead) ++run_;
+    if (run_ == runs_.size()) return fetching;
+    const CellRun& far = runs_[run_];
+    const std::size_t skipped = ordinal + kCellsAhead - std::min(ordinal + kCellsAhead, far.ordinal);
+    const std::size_t group = (far.cell + skipped) / kCellLanes * kCellLanes;
+    const CellLayout keys = key_layout(shape_->key_element, shape_->key_dims);
+    fetching.keys = far.keys + shape_->keys_offset + group * keys.number_bytes();
+    return fetching;
+  }
+
+ private:
+  static constexpr std::size_t kCellsAhead = 64;
+
+  const AttentionShape* shape_;
+  std::span<const CellRun> runs_;
+  std::size_t run_ = 0;
+};
 
 // Fills the tile with the scores of the ordinals of `stretch` that lie in `run`, and of the cells behind them
 // in the same group of lanes. Answers the ordinal behind the last.
 template <class Keys>
 std::size_t ScoreRun(const AttentionShape& shape, const CellRun& run, std::span<const AttentionQuery> queries,
-                     const Stretch& stretch, Tile& tile) {
+                     const Stretch& stretch, FarCells& far, Tile& tile) {
   const float* variants[kQueriesAtOnce];
   for (std::size_t q = 0; q < queries.size(); ++q) {
     variants[q] = queries[q].query + run.query * queries[q].variant_stride;
@@ -139,7 +169,8 @@ std::size_t ScoreRun(const AttentionShape& shape, const CellRun& run, std::span<
     const LaneRange lanes = {lane, lanes_count, ordinal - stretch.start};
     const KeyGroups groups = {{run.keys + shape.keys_offset + (cell - lane) * keys.number_bytes(),
                                run.keys + shape.key_scales_offset + (cell - lane) * keys.scale_bytes()},
-                              {kCellLanes * keys.number_bytes(), kCellLanes * keys.scale_bytes()}};
+                              {kCellLanes * keys.number_bytes(), kCellLanes * keys.scale_bytes()},
+                              far.Beside(run, cell, ordinal)};
     if (many) {
       ScoreGroups<Keys, kGroupsAtOnce>(shape, groups, std::span(variants).first(queries.size()), lanes, tile);
     } else {
@@ -156,26 +187,27 @@ std::size_t ScoreRun(const AttentionShape& shape, const CellRun& run, std::span<
 
 // Scores the ordinals of `stretch`, and what ScoreRun() adds to them. Answers the ordinal behind the last.
 std::size_t ScoreTile(const AttentionShape& shape, std::span<const CellRun> runs,
-                      std::span<const AttentionQuery> queries, const Stretch& stretch, Tile& tile) {
+                      std::span<const AttentionQuery> queries, const Stretch& stretch, FarCells& far,
+                      Tile& tile) {
   std::size_t scored = stretch.begin;
   for (const CellRun& run : runs) {
     if (run.ordinal >= stretch.end) break;
     if (run.ordinal + run.count <= stretch.begin) continue;
     switch (shape.key_element) {
       case CacheElement::kF32:
-        scored = ScoreRun<FloatKeys<float>>(shape, run, queries, stretch, tile);
+        scored = ScoreRun<FloatKeys<float>>(shape, run, queries, stretch, far, tile);
         break;
       case CacheElement::kF16:
-        scored = ScoreRun<FloatKeys<hwy::float16_t>>(shape, run, queries, stretch, tile);
+        scored = ScoreRun<FloatKeys<hwy::float16_t>>(shape, run, queries, stretch, far, tile);
         break;
       case CacheElement::kBF16:
-        scored = ScoreRun<FloatKeys<hwy::bfloat16_t>>(shape, run, queries, stretch, tile);
+        scored = ScoreRun<FloatKeys<hwy::bfloat16_t>>(shape, run, queries, stretch, far, tile);
         break;
       case CacheElement::kQ8_0:
-        scored = ScoreRun<Q8_0Keys>(shape, run, queries, stretch, tile);
+        scored = ScoreRun<Q8_0Keys>(shape, run, queries, stretch, far, tile);
         break;
       case CacheElement::kQ4_0:
-        scored = ScoreRun<Q4_0Keys>(shape, run, queries, stretch, tile);
+        scored = ScoreRun<Q4_0Keys>(shape, run, queries, stretch, far, tile);
         break;
     }
   }
@@ -459,12 +491,13 @@ void Attend(const AttentionShape& shape, std::span<const CellRun> runs,
     visible = std::max(visible, queries[q].visible);
     std::fill_n(gathered[q].sums, padded, 0.0f);
   }
+  FarCells far(shape, runs);
   std::size_t first_run = 0;
   std::size_t scored = first;  // ordinals below are scored or seen by nobody
   for (std::size_t start = first / kTile * kTile; start < visible; start += kTile) {
     while (first_run < runs.size() && runs[first_run].ordinal + runs[first_run].count <= scored) ++first_run;
     const Stretch stretch = {start, scored, std::min(visible, start + kTile)};
-    scored = ScoreTile(shape, runs.subspan(first_run), queries, stretch, tile);
+    scored = ScoreTile(shape, runs.subspan(first_run), queries, stretch, far, tile);
     AddBias(shape, queries, start, stretch.begin, scored, tile);
     GatherTile(shape, queries, start, tile, gathered.data());
     if (scored > start + kTile) CarryOver(queries.size(), scored - (start + kTile), tile);

@@ -28,7 +28,7 @@ struct StoredCells {
 };
 
 // sums[g * kCount + q] += key[g] * query[q], one dimension after the other in ascending order. What the three
-// readers of keys have in common: Dot<kGroups, kCount>(keys, group_bytes, dims, queries, sums) for kGroups
+// readers of keys have in common: Dot<kGroups, kCount>(keys, step, fetching, dims, queries, sums) for kGroups
 // groups of sixteen cells, whose numbers and scales lie so far apart.
 struct GroupStep {
   std::size_t numbers = 0;
@@ -43,12 +43,36 @@ HWY_INLINE void AddProducts(const F16x* keys, std::size_t d, const float* const*
   });
 }
 
+// What is asked for while keys are read, a line of each at a time: as many bytes of keys as are read, and of
+// values. Memory is far, pages lie apart, and what the processor guesses ends with each of them; many
+// requests at once would hold up what is read meanwhile. Null: nothing.
+struct Fetching {
+  const std::byte* keys = nullptr;
+  const std::byte* values = nullptr;
+};
+// Before dimension `d`, when every one takes kBytes bytes of keys. Floats go into the second cache: what is
+// asked for of them would drive each other and the tile at hand out of the first.
+template <std::size_t kBytes>
+HWY_INLINE void Fetch(const Fetching& fetching, std::size_t d) {
+  constexpr std::size_t kLine = 64;
+  if constexpr (kBytes >= kLine) {
+    for (std::size_t at = d * kBytes; at < (d + 1) * kBytes; at += kLine) {
+      __builtin_prefetch(fetching.keys + at, 0, 2);
+      __builtin_prefetch(fetching.values + at, 0, 2);
+    }
+  } else if (d % (kLine / kBytes) == 0) {
+    __builtin_prefetch(fetching.keys + d * kBytes);
+    __builtin_prefetch(fetching.values + d * kBytes);
+  }
+}
+
 template <class T>
 struct FloatKeys {
   template <std::size_t kGroups, std::size_t kCount>
-  static HWY_INLINE void Dot(const StoredCells& keys, const GroupStep& step, std::size_t dims,
-                             const float* const* queries, F16x* sums) {
+  static HWY_INLINE void Dot(const StoredCells& keys, const GroupStep& step, const Fetching& fetching,
+                             std::size_t dims, const float* const* queries, F16x* sums) {
     for (std::size_t d = 0; d < dims; ++d) {
+      Fetch<kGroups * kCellLanes * sizeof(T)>(fetching, d);
       F16x key[kGroups];
       Unrolled<kGroups>([&](auto g) KVASIR_LAMBDA {
         const T* numbers = reinterpret_cast<const T*>(keys.numbers + g * step.numbers);
@@ -70,14 +94,15 @@ HWY_INLINE void LoadScales(const StoredCells& keys, const GroupStep& step, std::
 
 struct Q8_0Keys {
   template <std::size_t kGroups, std::size_t kCount>
-  static HWY_INLINE void Dot(const StoredCells& keys, const GroupStep& step, std::size_t dims,
-                             const float* const* queries, F16x* sums) {
+  static HWY_INLINE void Dot(const StoredCells& keys, const GroupStep& step, const Fetching& fetching,
+                             std::size_t dims, const float* const* queries, F16x* sums) {
     const auto* numbers = reinterpret_cast<const std::int8_t*>(keys.numbers);
     for (std::size_t begin = 0; begin < dims; begin += kBlockDims) {
       F16x scale[kGroups];
       LoadScales<kGroups>(keys, step, begin / kBlockDims, scale);
       const std::size_t end = std::min(dims, begin + kBlockDims);
       for (std::size_t d = begin; d < end; ++d) {
+        Fetch<kGroups * kCellLanes>(fetching, d);
         F16x key[kGroups];
         Unrolled<kGroups>([&](auto g) KVASIR_LAMBDA {
           key[g] = Mul(LoadQuants(numbers + g * step.numbers + d * kCellLanes), scale[g]);
@@ -90,14 +115,15 @@ struct Q8_0Keys {
 
 struct Q4_0Keys {
   template <std::size_t kGroups, std::size_t kCount>
-  static HWY_INLINE void Dot(const StoredCells& keys, const GroupStep& step, std::size_t dims,
-                             const float* const* queries, F16x* sums) {
+  static HWY_INLINE void Dot(const StoredCells& keys, const GroupStep& step, const Fetching& fetching,
+                             std::size_t dims, const float* const* queries, F16x* sums) {
     const auto* numbers = reinterpret_cast<const std::uint8_t*>(keys.numbers);
     for (std::size_t begin = 0; begin < dims; begin += kBlockDims) {
       F16x scale[kGroups];
       LoadScales<kGroups>(keys, step, begin / kBlockDims, scale);
       const std::size_t end = std::min(dims, begin + kBlockDims);
       for (std::size_t d = begin; d < end; d += 2) {
+        Fetch<kGroups * kCellLanes>(fetching, d / 2);
         F16x low[kGroups];
         F16x high[kGroups];
         Unrolled<kGroups>([&](auto g) KVASIR_LAMBDA {
