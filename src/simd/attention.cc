@@ -115,7 +115,8 @@ HWY_INLINE void ScoreGroups(const AttentionShape& shape, KeyGroups keys,
       ScoreLanes<Keys, kGroups, 1>(shape, keys, some, lanes, tile.scores + q);
       q += 1;
     }
-    keys.fetching = {};
+    // Once is enough: what is read now is near.
+    keys.fetching = {keys.first.numbers, keys.first.numbers};
   }
 }
 
@@ -127,7 +128,7 @@ class FarCells {
   // While the cells of `run` from `cell` on are scored, the first of which is `ordinal`. Ordinals ascend.
   Fetching Beside(const CellRun& run, std::size_t cell, std::size_t ordinal) {
     const CellLayout values = value_layout(shape_->value_element, shape_->value_dims);
-    Fetching fetching = {nullptr, run.values + shape_->values_offset + cell * values.number_bytes()};
+    Fetching fetching = {run.keys, run.values + shape_->values_offset + cell * values.number_bytes()};
     while (run_ < runs_.size() && runs_[run_].ordinal + runs_[run_].count <= ordinal + kCellsAhead) ++run_;
     if (run_ == runs_.size()) return fetching;
     const CellRun& far = runs_[run_];

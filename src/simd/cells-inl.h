@@ -45,7 +45,7 @@ HWY_INLINE void AddProducts(const F16x* keys, std::size_t d, const float* const*
 
 // What is asked for while keys are read, a line of each at a time: as many bytes of keys as are read, and of
 // values. Memory is far, pages lie apart, and what the processor guesses ends with each of them; many
-// requests at once would hold up what is read meanwhile. Null: nothing.
+// requests at once would hold up what is read meanwhile.
 struct Fetching {
   const std::byte* keys = nullptr;
   const std::byte* values = nullptr;
