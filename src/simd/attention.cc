@@ -26,9 +26,14 @@ struct Gathered {
   float weight = 0;
 };
 
-// One tile of scores, and where the values of its cells lie. A group of lanes that reaches into the next tile
-// is scored once, whole: what is the next tile's lies behind this one's until CarryOver().
-constexpr std::size_t kTileSlots = kTile + kCellLanes;
+// Groups of sixteen cells that are scored together, and queries: as many sums as there are registers for, so
+// that what is loaded of a key or a query serves several of them.
+constexpr std::size_t kGroupsAtOnce = kParts == 1 ? 2 : 1;
+constexpr std::size_t kScoresAtOnce = kParts == 1 ? 8 : 4;
+
+// One tile of scores, and where the values of its cells lie. Groups of lanes that reach into the next tile
+// are scored once, whole: what is the next tile's lies behind this one's until CarryOver().
+constexpr std::size_t kTileSlots = kTile + kGroupsAtOnce * kCellLanes;
 struct Tile {
   alignas(64) float scores[kQueriesAtOnce][kTileSlots];
   StoredCells values[kTileSlots];
@@ -57,11 +62,6 @@ struct Share {
   float keep;  // factor of what was gathered before
   float take;  // factor of the tile's sums
 };
-
-// Groups of sixteen cells that are scored together, and queries: as many sums as there are registers for, so
-// that what is loaded of a key or a query serves several of them.
-constexpr std::size_t kGroupsAtOnce = kParts == 1 ? 2 : 1;
-constexpr std::size_t kScoresAtOnce = kParts == 1 ? 8 : 4;
 
 // Where keys are read: the first group's numbers and scales, how far apart groups lie, and what is asked for
 // meanwhile.
@@ -163,8 +163,9 @@ std::size_t ScoreRun(const AttentionShape& shape, const CellRun& run, std::span<
   while (ordinal < std::min(stretch.end, run_end)) {
     const std::size_t cell = run.cell + (ordinal - run.ordinal);
     const std::size_t lane = cell % kCellLanes;
-    const std::size_t left = std::min(stretch.end, run_end) - ordinal;
-    const bool many = lane == 0 && left >= kGroupsAtOnce * kCellLanes;
+    // Also across the end of a tile, unless nothing is seen behind it.
+    const bool goes_on = ordinal + kCellLanes < stretch.end || stretch.end == stretch.start + kTile;
+    const bool many = lane == 0 && goes_on && run_end - ordinal >= kGroupsAtOnce * kCellLanes;
     const std::size_t lanes_count =
         many ? kGroupsAtOnce * kCellLanes : std::min(kCellLanes - lane, run_end - ordinal);
     const LaneRange lanes = {lane, lanes_count, ordinal - stretch.start};
