@@ -175,6 +175,7 @@ void Arena::copy_lanes(const Plane& plane, const PlannedCopy& copy,
 void Arena::copy_some_lanes(const Plane& plane, const simd::Repeat& heads, const simd::LanesMove& all,
                             const CopyPlan::Segment& segment) noexcept {
   constexpr std::size_t kRowsAtOnce = 32;
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): written before they are read
   std::array<std::byte, kRowsAtOnce * simd::kCellLanes * sizeof(float)> rows;
   std::array<const std::byte*, simd::kLaneSourcesMax> from{};
   const std::size_t in_row = segment.to.cell % simd::kCellLanes * plane.unit_bytes;

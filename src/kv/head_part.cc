@@ -258,7 +258,8 @@ void HeadPart::write_lanes_of(std::byte* frame, std::size_t cell, const LaneRows
   constexpr std::size_t kRows = kSide<Element>;
   constexpr std::size_t kStep = simd::kCellLanes * sizeof(Element);
   constexpr std::size_t kUnitsAtOnce = 64;
-  alignas(64) std::array<std::byte, kUnitsAtOnce * kStep> units;  // written before it is read
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): written before they are read
+  alignas(64) std::array<std::byte, kUnitsAtOnce * kStep> units;
   for (std::size_t first = 0; first < numbers_.units; first += kUnitsAtOnce) {
     const std::size_t some = std::min(kUnitsAtOnce, numbers_.units - first);
     for (std::size_t lane = 0; lane < simd::kCellLanes; lane += kRows) {
@@ -285,8 +286,11 @@ void HeadPart::write_lanes_of_blocks(std::byte* frame, std::size_t cell,
                                      const LaneRows& cells) const noexcept {
   constexpr std::size_t kLanes = simd::kCellLanes;
   const std::size_t units = numbers_.units / scales_.units;
-  alignas(64) std::array<std::byte, kLanes * simd::kBlockDims> numbers;  // written before they are read
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): written before they are read
+  alignas(64) std::array<std::byte, kLanes * simd::kBlockDims> numbers;
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): written before they are read
   std::array<std::byte, kLanes * CellLayout::kScaleBytes> scales;
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): written before they are read
   std::array<std::byte, kLanes*(simd::kBlockDims / 2)> pairs;
   for (std::size_t block = 0; block < scales_.units; ++block) {
     const std::size_t at = block * block_bytes();

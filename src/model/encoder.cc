@@ -185,7 +185,8 @@ void Encoder::add_layer(const Layer& layer, std::uint32_t index) {
 // The keys and values of every layer of the decoder that reads the output.
 void Encoder::add_cross_phases() {
   const Network& network = model_->network();
-  const auto layers = static_cast<std::uint32_t>(model_->network().encoder->layers.size());
+  if (!network.encoder) return;
+  const auto layers = static_cast<std::uint32_t>(network.encoder->layers.size());
   for (const Layer& layer : network.layers) {
     for (const Part& part : layer.parts) {
       const auto* const cross = std::get_if<CrossAttention>(&part.body);
