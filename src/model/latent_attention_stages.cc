@@ -12,7 +12,7 @@ namespace {
 
 // Norms the query latent.
 void norm_query(const LatentAttention& part, LatentScratch& scratch, std::size_t row) {
-  const std::span<float> latent = scratch.query.row(row).first(part.query_down->out());
+  const std::span<float> latent = scratch.query.row(row).first(part.query_up.in());
   if (part.query_norm) apply(*part.query_norm, latent, latent);
   scratch.query.pack(row, latent.size());
 }
