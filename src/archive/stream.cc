@@ -34,7 +34,7 @@ class MemorySink final : public Sink {
  public:
   explicit MemorySink(std::vector<std::byte>& bytes) : bytes_(&bytes) {}
   ~MemorySink() override {
-    if (!committed_) bytes_->clear();
+    if (!committed_ && at_ > 0) bytes_->clear();
   }
   MemorySink(const MemorySink&) = delete;
   MemorySink& operator=(const MemorySink&) = delete;

@@ -49,7 +49,7 @@ class Source {
 [[nodiscard]] Result<std::unique_ptr<Sink>> file_sink(base::FileSystem& files, const std::string& path);
 
 // In the place of what `bytes` hold, which outlive it: their memory is written over. Without commit() they
-// are none.
+// are none, or as they were where nothing was written.
 [[nodiscard]] std::unique_ptr<Sink> memory_sink(std::vector<std::byte>& bytes);
 
 // A user's function, which outlives it. What it throws is kIo.

@@ -368,7 +368,7 @@ FileSystem& system_files() {
 }
 
 void forget_cached(const std::string& path) noexcept {
-  const Descriptor file = open_file(path, O_RDONLY | O_CLOEXEC);
+  const Descriptor file = open_file(path, O_RDONLY | O_NONBLOCK);
   if (file.get() >= 0) static_cast<void>(::posix_fadvise(file.get(), 0, 0, POSIX_FADV_DONTNEED));
 }
 

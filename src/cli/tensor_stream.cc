@@ -2,36 +2,17 @@
 
 #include <algorithm>
 #include <new>
-#include <optional>
 #include <string>
 #include <utility>
 
 #include "base/checked.h"
-#include "base/mutex.h"
 #include "base/try.h"
+#include "parallel/first_error.h"
 
 namespace kvasir::cli {
 namespace {
 
 constexpr std::size_t kPiecesAThread = 8;  // enough that a slow piece at the end does not hold up the others
-
-// The first error of several threads.
-class FirstError {
- public:
-  void keep(Error error) {
-    const base::Lock lock(mutex_);
-    if (!error_) error_ = std::move(error);
-  }
-  [[nodiscard]] Status status() && {
-    const base::Lock lock(mutex_);
-    if (error_) return fail(*std::move(error_));
-    return {};
-  }
-
- private:
-  base::Mutex mutex_;
-  std::optional<Error> error_ KVASIR_GUARDED_BY(mutex_);
-};
 
 }  // namespace
 
@@ -45,7 +26,7 @@ struct TensorStream::Round {
 
 Status TensorStream::make_round(const Round& round, const Make& make) {
   const std::size_t piece_bytes = round.piece_blocks * round.block_bytes;
-  FirstError first;
+  parallel::FirstError first;
   const parallel::RangeFunction work = [&](std::size_t begin, std::size_t end) {
     for (std::size_t piece = begin; piece < end; ++piece) {
       const std::size_t from = piece * piece_bytes;

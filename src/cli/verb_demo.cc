@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -124,8 +126,10 @@ void add_demo(CLI::App& program, Action& action) {
       "the bits of a run alone.");
   verb->add_option("--talk", options->talk, "Talk to one of them, by lines")->check(CLI::IsMember(names()));
   verb->add_option("--seconds", options->seconds, "How long it takes, about")
-      ->check(CLI::Range(2.0, 3600.0))
-      ->check([](const std::string& text) { return text == "nan" ? "is no number of seconds" : ""; })
+      ->check(CLI::Range(2.0, 3600.0))  // which takes what is no number
+      ->check([](const std::string& text) {
+        return std::isnan(std::strtod(text.c_str(), nullptr)) ? "is no number of seconds" : "";
+      })
       ->capture_default_str();
   verb->add_flag("--plain", options->plain, "Print lines on a terminal too");
   verb->add_flag("--mix-up", options->mix_up,

@@ -63,8 +63,8 @@ Result<Saved> read_small_sections(archive::Reader& reader) {
 Result<ArchiveReport> save(Engine& engine, std::span<const ConversationId> ids, archive::Sink& sink,
                            const SaveOptions& options) {
   return base::within_memory([&]() -> Result<ArchiveReport> {
-    KVASIR_ASSIGN(archive::Writer writer, archive::Writer::begin(sink, options.compression));
     KVASIR_ASSIGN(const std::unique_ptr<SaveJob> job, SaveJob::begin(engine, ids));
+    KVASIR_ASSIGN(archive::Writer writer, archive::Writer::begin(sink, options.compression));
     ArchiveReport about = report_of(job->saved());
     about.cell_bytes = job->bytes_total();
     if (options.compression == 0) KVASIR_TRY(sink.expect(expected_bytes(job->bytes_total())));

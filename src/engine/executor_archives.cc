@@ -57,7 +57,6 @@ void Executor::pause_after(Nanoseconds spent, double share) {
 Result<ArchiveReport> Executor::save(std::optional<ConversationId> only, archive::Sink& sink,
                                      const SaveOptions& options) {
   return base::within_memory([&]() -> Result<ArchiveReport> {
-    KVASIR_ASSIGN(archive::Writer writer, archive::Writer::begin(sink, options.compression));
     Held<SaveJob> job(*this);
     {
       const Entered held(*this);
@@ -71,6 +70,8 @@ Result<ArchiveReport> Executor::save(std::optional<ConversationId> only, archive
       KVASIR_ASSIGN(std::unique_ptr<SaveJob> begun, SaveJob::begin(*engine_, ids));
       job.set(std::move(begun));
     }
+    // What is refused is refused before a byte is written.
+    KVASIR_ASSIGN(archive::Writer writer, archive::Writer::begin(sink, options.compression));
     ArchiveReport about = report_of(job->saved());
     about.cell_bytes = job->bytes_total();
     if (options.compression == 0) KVASIR_TRY(sink.expect(expected_bytes(job->bytes_total())));

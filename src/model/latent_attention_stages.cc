@@ -17,6 +17,19 @@ void norm_query(const LatentAttention& part, LatentScratch& scratch, std::size_t
   scratch.query.pack(row, latent.size());
 }
 
+// A product for each head, of its own rows by its own matrix.
+void add_head_products(const std::vector<Linear>& of_heads, InputRows LatentScratch::* from,
+                       FloatRows LatentScratch::* to, StageList& stages) {
+  stages.add_products([&of_heads, from, to](OpenPass& open, StageItems& items) {
+    LatentScratch& scratch = open.workspace->latent;
+    for (std::size_t head = 0; head < of_heads.size(); ++head) {
+      const std::size_t first = head * open.rows();
+      items.add_product(of_heads[head], (scratch.*from).columns(first, open.rows()),
+                        (scratch.*to).output(first));
+    }
+  });
+}
+
 // Puts the plain part of each head's query where its own matrix reads it.
 void split_query(const LatentAttention& part, const OpenPass& open, std::size_t row) {
   LatentScratch& scratch = open.workspace->latent;
@@ -117,27 +130,13 @@ void add_stages(const LatentAttention& part, StageList& stages) {
   add_query(part, stages);
   stages.add_rows(part.query_up.out(),
                   [&part](OpenPass& open, std::size_t row) { split_query(part, open, row); });
-  stages.add_products([&part](OpenPass& open, StageItems& items) {
-    LatentScratch& scratch = open.workspace->latent;
-    for (std::size_t head = 0; head < part.keys.size(); ++head) {
-      const std::size_t first = head * open.rows();
-      items.add_product(part.keys[head], scratch.plain.columns(first, open.rows()),
-                        scratch.absorbed.output(first));
-    }
-  });
+  add_head_products(part.keys, &LatentScratch::plain, &LatentScratch::absorbed, stages);
   stages.add_rows(heads * part.cells.geometry.key_dims * 8,
                   [&part](OpenPass& open, std::size_t row) { store(part, open, row); });
   add_reading(part.cells, stages);
   stages.add_rows(heads * part.latent(),
                   [&part](OpenPass& open, std::size_t row) { split_read(part, open, row); });
-  stages.add_products([&part](OpenPass& open, StageItems& items) {
-    LatentScratch& scratch = open.workspace->latent;
-    for (std::size_t head = 0; head < part.values.size(); ++head) {
-      const std::size_t first = head * open.rows();
-      items.add_product(part.values[head], scratch.read.columns(first, open.rows()),
-                        scratch.value.output(first));
-    }
-  });
+  add_head_products(part.values, &LatentScratch::read, &LatentScratch::value, stages);
   stages.add_rows(part.output.in(),
                   [&part](OpenPass& open, std::size_t row) { join_values(part, open, row); });
   stages.add_products([&part](OpenPass& open, StageItems& items) {

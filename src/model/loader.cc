@@ -1,11 +1,10 @@
 #include "model/loader.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
-#include "base/mutex.h"
 #include "base/try.h"
+#include "parallel/first_error.h"
 #include "quant/block_type.h"
 
 namespace kvasir::model {
@@ -19,23 +18,6 @@ std::string shape_text(const std::vector<std::uint64_t>& dims) {
   for (const std::uint64_t dim : dims) text += (text.empty() ? "" : " x ") + std::to_string(dim);
   return text;
 }
-
-// The first error of several threads.
-class FirstError {
- public:
-  void set(const Error& error) {
-    const base::Lock lock(mutex_);
-    if (!error_) error_ = error;
-  }
-  [[nodiscard]] Status status() const {
-    const base::Lock lock(mutex_);
-    return error_ ? Status(fail(*error_)) : Status();
-  }
-
- private:
-  mutable base::Mutex mutex_;
-  std::optional<Error> error_ KVASIR_GUARDED_BY(mutex_);
-};
 
 }  // namespace
 
@@ -91,17 +73,17 @@ Result<simd::Panels> Loader::panels(const gguf::Tensor& tensor, const Rows& rows
   const std::size_t at_once = std::max<std::size_t>(1, kReportBytes / panel_bytes);
   for (std::size_t begin = 0; begin < count; begin += at_once) {
     const std::size_t some = std::min(at_once, count - begin);
-    FirstError first;
+    parallel::FirstError first;
     pool_->run(some, 4, [&](std::size_t from, std::size_t to) {
       try {
         const Status filled = fill_panels(tensor, rows, panels, begin + from, begin + to);
-        if (!filled) first.set(filled.error());
+        if (!filled) first.keep(filled.error());
       } catch (const std::bad_alloc&) {
         // So short that the message itself takes no memory.
-        first.set(Error(Outcome::kOutOfMemory, "out of memory"));
+        first.keep(Error(Outcome::kOutOfMemory, "out of memory"));
       }
     });
-    KVASIR_TRY(first.status());
+    KVASIR_TRY(std::move(first).status());
     const std::uint64_t done_rows = std::min<std::uint64_t>(rows.count, (begin + some) * simd::kPanelRows);
     KVASIR_TRY(report((done_rows - begin * simd::kPanelRows) * panels.raw_row_bytes()));
   }

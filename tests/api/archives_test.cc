@@ -70,6 +70,15 @@ TEST(Archives, AreSmallerCompressedAndTheSameInside) {
   const auto packed = must(talk.save_bytes({.compression = 3}));
   EXPECT_LT(packed.size(), plain.size());
   EXPECT_EQ(outcome_of(talk.save_bytes({.compression = 99})), Outcome::kInvalidArgument);
+  // A save that is refused leaves the archive that is there.
+  std::vector<std::byte> kept = plain;
+  EXPECT_EQ(outcome_of(talk.save(kept, {.compression = 99})), Outcome::kInvalidArgument);
+  EXPECT_EQ(kept, plain);
+  Executor closed = make_executor(64);
+  const Conversation gone = must(closed.conversation());
+  closed.close();
+  EXPECT_EQ(outcome_of(gone.save(kept)), Outcome::kWrongState);
+  EXPECT_EQ(kept, plain);
   Conversation other = must(executor.conversation());
   must(other.load(packed));
   EXPECT_EQ(future_of(other), future_of(talk));

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/try.h"
 #include "kvasir/result.h"
 #include "model/arch/decoder.h"
 #include "model/arch/recurrent.h"
@@ -40,6 +41,20 @@ struct Rwkv {
                      simd::state_lanes(head_width));
   }
   Result<Part> channel_mix(std::uint32_t layer, bool gated);
+
+  // What the time mixes of all generations have.
+  template <class TimeMix>
+  Status read_time_mix(const std::string& prefix, TimeMix& mixer) {
+    mixer.head_width = head_width;
+    KVASIR_ASSIGN(mixer.receptance, square(prefix + "receptance"));
+    KVASIR_ASSIGN(mixer.key, square(prefix + "key"));
+    KVASIR_ASSIGN(mixer.value, square(prefix + "value"));
+    KVASIR_ASSIGN(mixer.output, square(prefix + "output"));
+    KVASIR_ASSIGN(mixer.norm, head_norm(prefix + "ln"));
+    KVASIR_ASSIGN(mixer.before, add_before());
+    KVASIR_ASSIGN(mixer.state, add_heads());
+    return {};
+  }
 };
 
 // One row of a tensor of several.

@@ -32,22 +32,15 @@ Result<Part> time_mix6(Rwkv& rwkv, std::uint32_t layer) {
   Part part;
   KVASIR_ASSIGN(part.norm, rwkv.decoder.norm(layer, "attn_norm"));
   TimeMix6 mixer;
-  mixer.head_width = rwkv.head_width;
+  KVASIR_TRY(rwkv.read_time_mix(prefix, mixer));
   KVASIR_ASSIGN(mixer.first_lerp, rwkv.row(prefix + "lerp_x.weight"));
   KVASIR_TRY(read_lerps(rwkv, prefix, mixer));
   KVASIR_ASSIGN(const std::uint32_t rank, rwkv.decoder.keys().count("time_decay_extra_dim", 1, kRwkvRankMax));
   KVASIR_ASSIGN(mixer.decay, rwkv.low_rank(prefix + "decay_w1", prefix + "decay_w2", rank));
   KVASIR_ASSIGN(mixer.decay.up.bias, rwkv.row(prefix + "decay.weight"));
-  KVASIR_ASSIGN(mixer.receptance, rwkv.square(prefix + "receptance"));
-  KVASIR_ASSIGN(mixer.key, rwkv.square(prefix + "key"));
-  KVASIR_ASSIGN(mixer.value, rwkv.square(prefix + "value"));
   KVASIR_ASSIGN(mixer.gate, rwkv.square(prefix + "gate"));
-  KVASIR_ASSIGN(mixer.output, rwkv.square(prefix + "output"));
   KVASIR_ASSIGN(mixer.bonus,
                 rwkv.loader().numbers(prefix + "first.weight", {mixer.head_width, mixer.heads()}));
-  KVASIR_ASSIGN(mixer.norm, rwkv.head_norm(prefix + "ln"));
-  KVASIR_ASSIGN(mixer.before, rwkv.add_before());
-  KVASIR_ASSIGN(mixer.state, rwkv.add_heads());
   part.body = std::move(mixer);
   return part;
 }

@@ -33,21 +33,14 @@ Result<Part> time_mix7(Rwkv& rwkv, std::uint32_t layer) {
   Part part;
   KVASIR_ASSIGN(part.norm, rwkv.decoder.norm(layer, "attn_norm"));
   TimeMix7 mixer;
-  mixer.head_width = rwkv.head_width;
+  KVASIR_TRY(rwkv.read_time_mix(prefix, mixer));
   KVASIR_ASSIGN(const std::vector<float> fused,
                 rwkv.loader().numbers(prefix + "lerp_fused.weight", {width, TimeMix7::kInputs}));
   for (std::size_t i = 0; i < TimeMix7::kInputs; ++i) mixer.lerps.push_back(row_of(fused, i, width));
   KVASIR_TRY(read_low_ranks(rwkv, prefix, layer == 0, mixer));
-  KVASIR_ASSIGN(mixer.receptance, rwkv.square(prefix + "receptance"));
-  KVASIR_ASSIGN(mixer.key, rwkv.square(prefix + "key"));
-  KVASIR_ASSIGN(mixer.value, rwkv.square(prefix + "value"));
-  KVASIR_ASSIGN(mixer.output, rwkv.square(prefix + "output"));
   KVASIR_ASSIGN(mixer.probe, rwkv.row(prefix + "k_k.weight"));
   KVASIR_ASSIGN(mixer.turn, rwkv.row(prefix + "k_a.weight"));
   KVASIR_ASSIGN(mixer.bonus, rwkv.row(prefix + "r_k.weight"));
-  KVASIR_ASSIGN(mixer.norm, rwkv.head_norm(prefix + "ln"));
-  KVASIR_ASSIGN(mixer.before, rwkv.add_before());
-  KVASIR_ASSIGN(mixer.state, rwkv.add_heads());
   part.body = std::move(mixer);
   return part;
 }
