@@ -37,6 +37,8 @@ MUTANTS = [
            "    hold(group, copy.cells[group].runs(), Holder::kFirm);\n", ""),
     Mutant("a fork is as clean as new", "pages/page_store.cc",
            "  copy.first_dirty = parent.first_dirty;\n", ""),
+    Mutant("a beginning that is given back takes the source along", "pages/sharing.cc",
+           "    if (kind(group) == GroupKind::kCross) continue;  // is no beginning: it was there before\n", ""),
     Mutant("a closed conversation keeps its promise", "pages/page_store.cc",
            "  promised_ -= closing.promised;\n", ""),
     Mutant("a rotate job has one cell too few", "pages/edit.cc",

@@ -335,7 +335,8 @@ Result<ConversationId> Engine::fork(ConversationId id, bool keep_seed) {
       child.settings.seed = static_cast<std::uint64_t>(draw * 0x1p53);
     }
     // What the parent has borrowed shows nowhere yet.
-    KVASIR_ASSIGN(child.table, parent->borrowed > 0 ? store_->open() : store_->fork(parent->table));
+    KVASIR_ASSIGN(child.table,
+                  parent->borrowed > 0 ? store_->fork_source(parent->table) : store_->fork(parent->table));
     ++parent->forks;
     conversations_[index] = std::move(child);
     Conversation& made = conversations_[index];

@@ -27,17 +27,21 @@ class RowNumbers {
   std::unordered_map<const Row*, std::uint64_t> numbers_;
 };
 
-// Closes an empty table.
+// Closes tables that nobody else knows.
 class CloseAtEnd {
  public:
-  CloseAtEnd(pages::PageStore& store, pages::TableId table) : store_(&store), table_(table) {}
+  // Has places for so many. Throws std::bad_alloc.
+  CloseAtEnd(pages::PageStore& store, std::size_t most) : store_(&store) { tables_.reserve(most); }
   CloseAtEnd(const CloseAtEnd&) = delete;
   CloseAtEnd& operator=(const CloseAtEnd&) = delete;
-  ~CloseAtEnd() { store_->close(table_); }
+  ~CloseAtEnd() {
+    for (const pages::TableId table : tables_) store_->close(table);
+  }
+  void add(pages::TableId table) noexcept { tables_.push_back(table); }
 
  private:
   pages::PageStore* store_;
-  pages::TableId table_;
+  std::vector<pages::TableId> tables_;
 };
 
 SavedConversation saved_of(const Conversation& conversation, ConversationId id, RowNumbers& rows) {
@@ -72,12 +76,16 @@ Result<std::unique_ptr<SaveJob>> SaveJob::begin(Engine& engine, std::span<const 
     std::vector<pages::TableId> tables;
     Saved saved;
     RowNumbers rows(saved.rows);
-    // What a conversation has borrowed shows nowhere yet: it is described as this.
-    KVASIR_ASSIGN(const pages::TableId empty, engine.store_->open());
-    const CloseAtEnd closed(*engine.store_, empty);
+    // What a conversation has borrowed shows nowhere yet: it is described by one that has but its source.
+    CloseAtEnd closed(*engine.store_, ids.size());
     for (const ConversationId id : ids) {
       KVASIR_ASSIGN(const Conversation* const conversation, std::as_const(engine).look(id));
-      tables.push_back(conversation->borrowed > 0 ? empty : conversation->table);
+      pages::TableId table = conversation->table;
+      if (conversation->borrowed > 0) {
+        KVASIR_ASSIGN(table, engine.store_->fork_source(table));
+        closed.add(table);
+      }
+      tables.push_back(table);
       saved.conversations.push_back(saved_of(*conversation, id, rows));
     }
     saved.origin = origin_of(engine.model(), engine.options().types);

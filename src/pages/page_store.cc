@@ -110,6 +110,23 @@ Outcome PageStore::close(TableId id) noexcept {
   return Outcome::kDone;
 }
 
+Result<TableId> PageStore::fork_source(TableId id) {
+  KVASIR_ASSIGN(const TableId child, open());
+  Table& copy = entry(child);
+  const Table& parent = entry(id);
+  try {
+    for (std::size_t group = 0; group < groups_.size(); ++group) {
+      if (kind(group) == GroupKind::kCross) copy.cells[group] = parent.cells[group];
+    }
+  } catch (const std::bad_alloc&) {
+    for (PageTable& cells : copy.cells) cells.clear();
+    static_cast<void>(close(child));
+    return fail(Outcome::kOutOfMemory, "out of memory");
+  }
+  copy.encoded = parent.encoded;
+  return keep_fork(child);
+}
+
 Result<TableId> PageStore::fork(TableId id) {
   KVASIR_ASSIGN(const TableId child, open());
   Table& copy = entry(child);
@@ -131,6 +148,12 @@ Result<TableId> PageStore::fork(TableId id) {
   copy.encoded = parent.encoded;
   copy.tiered = parent.tiered;
   for (const CheckpointId checkpoint : copy.checkpoints) own_checkpoint(checkpoint);
+  return keep_fork(child);
+}
+
+// Counts a fork among the holders of what it names, or ends it.
+Result<TableId> PageStore::keep_fork(TableId child) {
+  const Table& copy = entry(child);
   for (std::size_t group = 0; group < groups_.size(); ++group) {
     hold(group, copy.cells[group].runs(), Holder::kFirm);
   }

@@ -118,6 +118,10 @@ class PageStore {
   // what is promised to the parent counts on cells that only the parent holds; kOutOfMemory.
   [[nodiscard]] Result<TableId> fork(TableId id);
 
+  // A new conversation without tokens that attends to the same encoder's output as `table`, if it does to
+  // one. Errors as fork().
+  [[nodiscard]] Result<TableId> fork_source(TableId id);
+
   // Reserves all that `plan` needs, evicting as much as that takes. kNoSpace names what is wanted and
   // available, in cells of the group that needs most: tokens, where there is a full group. kInvalidArgument
   // for a table that is not open or named twice, a count of 0 or below the fewest accepted, or a position
@@ -229,7 +233,7 @@ class PageStore {
                                             std::uint64_t salt);
 
   // Undoes an adopt() that gave something, before anything else is done to the conversation: it is empty
-  // again, and the counters are as if the index had not been asked.
+  // again but for an encoder's output, and the counters are as if the index had not been asked.
   void return_beginning(TableId id) noexcept;
 
   // Takes the memory that `count` more tokens of a conversation in whole pages need, so that tickets find it
@@ -435,6 +439,7 @@ class PageStore {
   void prepare_checkpoints(Ticket& ticket, std::size_t line);
   [[nodiscard]] std::size_t first_to_go(const Table& table) const noexcept;
   void keep_checkpoint(Table& table, CheckpointId id) noexcept;
+  [[nodiscard]] Result<TableId> keep_fork(TableId child);
   void own_checkpoint(CheckpointId id) noexcept;
   void disown_checkpoint(CheckpointId id) noexcept;
   void drop_checkpoints_above(Table& table, std::uint64_t ordinal) noexcept;

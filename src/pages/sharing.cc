@@ -205,6 +205,7 @@ Result<std::uint64_t> PageStore::adopt(TableId id, std::span<const Token> tokens
 void PageStore::return_beginning(TableId id) noexcept {
   Table& table = entry(id);
   for (std::size_t group = 0; group < groups_.size(); ++group) {
+    if (kind(group) == GroupKind::kCross) continue;  // is no beginning: it was there before
     release(group, table.cells[group].runs(), Holder::kFirm);
     table.cells[group].clear();
   }

@@ -289,6 +289,33 @@ TEST(Sources, PartTheIndexOfBeginnings) {
   EXPECT_EQ(logits_of(stranger), cold(ids(30, 14), tokens));
 }
 
+// Found in the index, and given back because the rest does not fit: the source is not part of that.
+TEST(Sources, StayWhereAPromptFindsItsBeginningAndNoRoom) {
+  const std::vector<Token> source = ids(30, 21);
+  const std::vector<Token> beginning = ids(48, 22);
+  const std::vector<Token> longer = test::joined(beginning, ids(100, 23));
+  ExecutorOptions options = sizes(160);
+  options.share_prefixes = true;
+  Executor executor = must(Executor::create(writer(), options));
+  Conversation talk = must(executor.conversation());
+  must(talk.encode(source));
+  Conversation waiting = must(talk.fork());
+  Conversation forked = must(talk.fork());
+  must(talk.prompt(beginning));
+  must(talk.wait());
+  Conversation filler = must(executor.conversation());
+  must(filler.encode(ids(10, 24)));
+  must(filler.prompt(ids(150, 25)));
+  must(filler.wait());
+  const auto queued = waiting.prompt(longer);
+  ASSERT_TRUE(queued) << queued.error().message();
+  const auto stalled = executor.run_until_idle();
+  ASSERT_TRUE(stalled && stalled->outcome == Outcome::kStalled) << "there was room";
+  filler.close();
+  must(waiting.wait());
+  EXPECT_EQ(logits_of(waiting), cold(source, longer));
+}
+
 TEST(Sources, ComeBackFromTiers) {
   const std::vector<Token> source = ids(40, 15);
   const std::vector<Token> tokens = ids(20, 16);

@@ -371,6 +371,29 @@ TEST(Edit, IsUnsupportedWhereTokensCannotMove) {
   EXPECT_TRUE((*fixed)->begin_edit(table, {&middle, 1}));
 }
 
+TEST(Encoding, StaysWhereABeginningIsGivenBack) {
+  const auto store = make_kinds(20, {kFull, kCross});
+  const TableId table = open(*store);
+  store->begin_encode(table, 20)->commit();
+  const TableId waiting = *store->fork(table);
+  grow(*store, table, 40);
+  store->remember(table, tokens_from(0, 40), 0);
+  const std::vector<TableId> all = {table, waiting};
+  const auto before = state_of(*store, all);
+  ASSERT_EQ(*store->adopt(waiting, tokens_from(0, 40), 39, 0), 32U);
+  // Who is forked meanwhile has the source alone.
+  const TableId child = *store->fork_source(waiting);
+  EXPECT_EQ(store->length(child), 0U);
+  EXPECT_EQ(runs_of(*store, child, 1), runs_of(*store, table, 1));
+  EXPECT_EQ(*store->adopt(child, tokens_from(0, 40), 39, 0), 32U) << "of the same source";
+  store->return_beginning(child);
+  store->return_beginning(waiting);
+  EXPECT_EQ(runs_of(*store, child, 1), runs_of(*store, table, 1));
+  EXPECT_EQ(store->close(child), Outcome::kDone);
+  EXPECT_EQ(state_of(*store, all), before);
+  expect_sound(*store);
+}
+
 TEST(Encoding, IsSharedByForksAndReplacedAtOnce) {
   const auto store = make_kinds(20, {kFull, kCross});
   const TableId table = open(*store);

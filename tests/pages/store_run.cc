@@ -79,6 +79,7 @@ std::string_view name_of(HardState state) {
                                                                        "compaction without a free page",
                                                                        "compaction destroyed",
                                                                        "eviction",
+                                                                       "beginning given back",
                                                                        "hit that holds what was evictable",
                                                                        "call inside an open ticket",
                                                                        "fork inside an open ticket",

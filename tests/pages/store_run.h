@@ -35,6 +35,7 @@ enum class HardState : std::uint8_t {
   kCompactionWithoutFreePage,  // begins while no group could open a page
   kCompactionDestroyed,        // by a reservation that fell short, or that needs its cells
   kEviction,                   // the index gives up a block
+  kBeginningReturned,          // what adopt() found is given back, and found again
   kHitHoldsEvictable,          // adopt() turns evictable cells into held ones
   kCallInsideTicket,           // any call while a ticket is open
   kForkInsideTicket,           // of a conversation of the ticket
@@ -247,6 +248,8 @@ class StoreRun {
   void remember(TwinConversation& conversation);
   void forget();
   void adopt();
+  void give_beginning_back(const TwinConversation& conversation, std::span<const Token> tokens,
+                           std::uint64_t limit, std::uint64_t expected);
   [[nodiscard]] std::optional<Shape> shape_of_beginning(std::span<const TwinBlock* const> blocks) const;
   void follow_evictions();
   void follow_checkpoints();

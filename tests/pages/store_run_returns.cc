@@ -67,6 +67,7 @@ void StoreRun::adopt() {
   require(*found == expected,
           "adopt() finds " + std::to_string(*found) + " tokens, not " + std::to_string(expected));
   if (expected == 0) return;
+  if (random_.percent(50)) give_beginning_back(*conversation, tokens, limit, expected);
   if (held_evictable) count(HardState::kHitHoldsEvictable);
   if (!only_full()) count(HardState::kHybridHit);
   index_.touch(blocks.back()->key);
@@ -77,6 +78,16 @@ void StoreRun::adopt() {
   for (std::size_t group = 0; group < spec_.groups.size(); ++group) {
     if (keeps_tokens(spec_.groups[group])) conversation->starts[group] = shape->starts[group];
   }
+}
+
+// It holds nothing of the beginning then, and finds it again.
+void StoreRun::give_beginning_back(const TwinConversation& conversation, std::span<const Token> tokens,
+                                   std::uint64_t limit, std::uint64_t expected) {
+  store_->return_beginning(conversation.id);
+  if (random_.percent(20)) check_all();
+  const auto again = store_->adopt(conversation.id, tokens, limit, conversation.salt);
+  require(again.has_value() && *again == expected, "a beginning that was given back is not found again");
+  count(HardState::kBeginningReturned);
 }
 
 // What a new conversation would hold of these blocks; nothing where a group cannot serve their end.
