@@ -20,7 +20,7 @@
 namespace kvasir::archive {
 
 inline constexpr std::array<unsigned char, 7> kMagic = {'K', 'V', 'A', 'S', 'I', 'R', 0};
-inline constexpr std::uint8_t kVersion = 1;
+inline constexpr std::uint8_t kVersion = 2;
 inline constexpr std::size_t kBeginningBytes = 8;
 inline constexpr std::size_t kHeadBytes = 40;
 inline constexpr std::size_t kEndBytes = 32;

@@ -108,7 +108,7 @@ TEST(InspectVerb, ShowsAnArchiveAndChecksItWhole) {
     EXPECT_NE(text.out.find(part), std::string::npos) << part << " in " << text.out;
   const ProgramRun json = run_program(kProgram, {"inspect", file, "--json"});
   EXPECT_EQ(json.status, 0) << json.err;
-  EXPECT_TRUE(json.out.starts_with("{\"format\":\"archive\",\"version\":1,")) << json.out;
+  EXPECT_TRUE(json.out.starts_with("{\"format\":\"archive\",\"version\":2,")) << json.out;
   const std::string bytes = content(file);
   EXPECT_EQ(run_program(kProgram, {"inspect", "-", "--json"}, bytes).out, json.out);
   // K13 through the program.
