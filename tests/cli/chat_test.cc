@@ -104,7 +104,7 @@ TEST(InspectVerb, ShowsAnArchiveAndChecksItWhole) {
   ASSERT_EQ(chat("hello\n/save " + file + "\n").status, 0);
   const ProgramRun text = run_program(kProgram, {"inspect", file});
   EXPECT_EQ(text.status, 0) << text.err;
-  for (const char* part : {"Kvasir archive version 1", "llama", "keys f16", "conversations: 1", "seed 7"})
+  for (const char* part : {"Kvasir archive version 2", "llama", "keys f16", "conversations: 1", "seed 7"})
     EXPECT_NE(text.out.find(part), std::string::npos) << part << " in " << text.out;
   const ProgramRun json = run_program(kProgram, {"inspect", file, "--json"});
   EXPECT_EQ(json.status, 0) << json.err;

@@ -164,8 +164,10 @@ TEST(Inspect, ReadsStandardInput) {
 TEST(Inspect, RefusesWhatIsNoModel) {
   const auto text = std::as_bytes(std::span(std::string_view("plain text")));
   expect_refused(inspect({stored(Bytes(text.begin(), text.end()))}), "not a GGUF file");
-  const auto archive = std::as_bytes(std::span(std::string_view("KVASIR\0\1and more", 16)));
+  const auto archive = std::as_bytes(std::span(std::string_view("KVASIR\0\2and more", 16)));
   expect_refused(inspect({stored(Bytes(archive.begin(), archive.end()))}), "the archive ends where");
+  const auto older = std::as_bytes(std::span(std::string_view("KVASIR\0\1and more", 16)));
+  expect_refused(inspect({stored(Bytes(older.begin(), older.end()))}), "the archive is of version 1");
   expect_refused(inspect({"/no/such/file"}), "/no/such/file");
   expect_refused(inspect({test::scratch_directory()}), "not a regular file");
   EXPECT_EQ(inspect({}).status, 2);
