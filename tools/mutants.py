@@ -86,6 +86,8 @@ MUTANTS = [
            "  table.promised += unpaid;\n  store_->promised_ += unpaid;\n", ""),
     Mutant("new cells do not continue their predecessor's position", "pages/reserve.cc",
            "before.cell + before.count - 1) + 1 : 0;", "before.cell + before.count - 1) + 2 : 0;"),
+    Mutant("whoever takes a hole stops the conversation before it", "pages/reserve.cc",
+           "{first + std::min(hole.cells.count / 2, hole.cells.count - count), count}", "{first, count}"),
     Mutant("a plan may name a conversation twice", "pages/reserve.cc",
            "if (plan[other].table == plan[line].table) {", "if (plan[other].table == TableId{UINT32_MAX}) {"),
     Mutant("the release of a soft holder is not counted", "pages/group_cells.cc",

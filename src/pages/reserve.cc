@@ -9,6 +9,20 @@
 #include "pages/page_store.h"
 
 namespace kvasir::pages {
+namespace {
+
+// The part of a hole that a run takes: behind the middle where the hole lies behind cells of a conversation,
+// which grows into it in its next steps. Else whoever grows beside others gets cell after cell between
+// theirs.
+CellRange part_of_hole(const GroupCells& cells, const GroupCells::Hole& hole, std::uint32_t limit) noexcept {
+  const std::uint32_t count = std::min(limit, hole.cells.count);
+  const std::uint32_t first = hole.cells.first;
+  if (first == 0 || cells.firm_holders(hole.page, first - 1) == 0) return {first, count};
+  return {first + std::min(hole.cells.count / 2, hole.cells.count - count), count};
+}
+
+}  // namespace
+
 Status PageStore::check_plan(std::span<const Growth> plan) const {
   for (std::size_t line = 0; line < plan.size(); ++line) {
     const auto index = static_cast<std::size_t>(plan[line].table);
@@ -181,7 +195,7 @@ PageId PageStore::open_page(std::size_t group) noexcept {
 }
 
 // Takes up to `wanted` cells that lie side by side: those behind the predecessor, else a fresh page's, else
-// the longest hole's. There is room: whoever calls has asked admit().
+// of the longest hole. There is room: whoever calls has asked admit().
 Run PageStore::take_some(std::size_t group, const Run* predecessor, std::uint64_t position,
                          std::uint64_t wanted, std::uint64_t& pages) noexcept {
   GroupCells& cells = groups_[group];
@@ -201,9 +215,10 @@ Run PageStore::take_some(std::size_t group, const Run* predecessor, std::uint64_
   if (run.count == 0) {
     // NOLINTNEXTLINE(bugprone-unchecked-optional-access): admit() has made sure that there is room
     const GroupCells::Hole hole = *cells.longest_hole();
+    const CellRange part = part_of_hole(cells, hole, limit);
     run.page = hole.page;
-    run.cell = hole.cells.first;
-    run.count = std::min(limit, hole.cells.count);
+    run.cell = part.first;
+    run.count = part.count;
   }
   cells.take(run.page, {run.cell, run.count}, position);
   return run;

@@ -90,9 +90,26 @@ TEST(Ticket, TakesHolesLongestFirstWhenNoPageIsLeft) {
   ASSERT_EQ(store->frames_free(), 0);
   grow(*store, full, 9);
   EXPECT_EQ(runs_of(*store, full),
-            (std::vector<Span>{{kA, 0, 16, 0, 0}, {kC, 4, 6, 16, 0}, {kB, 3, 3, 22, 0}}));
+            (std::vector<Span>{{kA, 0, 16, 0, 0}, {kC, 4, 6, 16, 0}, {kB, 4, 3, 22, 0}}));
   grow(*store, full, 2);
   EXPECT_EQ(store->tokens_free(), 0);
+  expect_sound(*store);
+}
+
+TEST(Ticket, LeavesThoseThatGrowSideBySideRoomInOneHole) {
+  const auto store = make_store(3);
+  std::vector<TableId> growing;
+  for (int at = 0; at < 3; ++at) growing.push_back(open_with(*store, 2 + at));  // a page each
+  const TableId last = open(*store);
+  for (int step = 0; step < 6; ++step) {
+    grow(*store, last, 1);
+    for (const TableId table : growing) grow(*store, table, 1);
+    expect_sound(*store);
+  }
+  // It began behind the middle of the longest hole, and nobody came between.
+  EXPECT_EQ(runs_of(*store, last), (std::vector<Span>{{kA, 9, 6, 0, 0}}));
+  for (const TableId table : growing) EXPECT_EQ(store->runs(table, 0).size(), 1);
+  while (store->tokens_free() > 0) grow(*store, last, 1);
   expect_sound(*store);
 }
 
