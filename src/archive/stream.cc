@@ -6,6 +6,7 @@
 
 #include "base/try.h"
 #include "base/within_memory.h"
+#include "parallel/beside.h"
 #include "simd/cell_moves.h"
 
 namespace kvasir::archive {
@@ -18,14 +19,43 @@ std::unexpected<Error> ends_early(std::uint64_t wanted, std::uint64_t left) {
               {.wanted = wanted, .available = left});
 }
 
+// Of files so much is written or read at once.
+constexpr std::size_t kFilePieceBytes = std::size_t{1} << 20;
+
+// The disk writes some while more is made; what is smaller needs no thread.
 class FileSink final : public Sink {
  public:
   explicit FileSink(std::unique_ptr<base::ReplacingFile> file) : file_(std::move(file)) {}
-  [[nodiscard]] Status write(std::span<const std::byte> bytes) override { return file_->write(bytes); }
-  [[nodiscard]] Status commit() override { return file_->commit(); }
+
+  [[nodiscard]] Status write(std::span<const std::byte> bytes) override {
+    return base::within_memory([&]() -> Status {
+      while (!bytes.empty()) {
+        if (made_.size() == kFilePieceBytes) KVASIR_TRY(hand_over());
+        const std::size_t some = std::min(bytes.size(), kFilePieceBytes - made_.size());
+        made_.insert(made_.end(), bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(some));
+        bytes = bytes.subspan(some);
+      }
+      return {};
+    });
+  }
+  [[nodiscard]] Status commit() override {
+    KVASIR_TRY(disk_.wait());
+    KVASIR_TRY(file_->write(made_));
+    return file_->commit();
+  }
 
  private:
+  Status hand_over() {
+    KVASIR_TRY(disk_.wait());
+    made_.swap(written_);
+    made_.clear();
+    return disk_.begin([this] { return file_->write(written_); });
+  }
+
   std::unique_ptr<base::ReplacingFile> file_;
+  std::vector<std::byte> made_;
+  std::vector<std::byte> written_;
+  parallel::Beside disk_;  // ends before what it writes
 };
 
 // Memory that is there is written past the caches, since nobody reads it soon; memory that is new is not
@@ -87,20 +117,51 @@ class CallbackSink final : public Sink {
   const WriteBytes* write_;
 };
 
+// The disk reads some while what it read before is used.
 class FileSource final : public Source {
  public:
   explicit FileSource(std::unique_ptr<base::ReadFile> file) : file_(std::move(file)) {}
+
   [[nodiscard]] std::optional<std::uint64_t> left() const noexcept override { return file_->size() - at_; }
   [[nodiscard]] Status read(std::span<std::byte> into) override {
-    if (into.size() > file_->size() - at_) return ends_early(into.size(), file_->size() - at_);
-    KVASIR_TRY(file_->read_at(at_, into));
-    at_ += into.size();
-    return {};
+    return base::within_memory([&]() -> Status {
+      if (into.size() > file_->size() - at_) return ends_early(into.size(), file_->size() - at_);
+      while (!into.empty()) {
+        if (at_ == end_) KVASIR_TRY(go_on());
+        const auto some = static_cast<std::size_t>(std::min<std::uint64_t>(into.size(), end_ - at_));
+        std::copy_n(here_.end() - static_cast<std::ptrdiff_t>(end_ - at_), some, into.begin());
+        into = into.subspan(some);
+        at_ += some;
+      }
+      return {};
+    });
   }
 
  private:
+  // What comes next is here, and what follows is asked for.
+  Status go_on() {
+    if (coming_.empty()) {
+      here_.resize(piece_at(at_));
+      KVASIR_TRY(file_->read_at(at_, here_));
+    } else {
+      KVASIR_TRY(disk_.wait());
+      here_.swap(coming_);
+    }
+    end_ = at_ + here_.size();
+    coming_.resize(piece_at(end_));
+    if (coming_.empty()) return {};
+    return disk_.begin([this, from = end_] { return file_->read_at(from, coming_); });
+  }
+  [[nodiscard]] std::size_t piece_at(std::uint64_t offset) const noexcept {
+    return static_cast<std::size_t>(std::min<std::uint64_t>(kFilePieceBytes, file_->size() - offset));
+  }
+
   std::unique_ptr<base::ReadFile> file_;
-  std::uint64_t at_ = 0;
+  std::uint64_t at_ = 0;           // the file's bytes before are delivered
+  std::uint64_t end_ = 0;          // those from here on are not in here_
+  std::vector<std::byte> here_;    // ends there
+  std::vector<std::byte> coming_;  // follows
+  parallel::Beside disk_;          // ends before what it reads into
 };
 
 class MemorySource final : public Source {
