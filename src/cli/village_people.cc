@@ -12,11 +12,10 @@ constexpr std::array<Person, 24> kPeople = {{
      .name = "Varek",
      .trade = "brewer",
      .word = "fine feathers",
-     .block =
-         "You are Varek, a brewer from Rowanford. Your mood is sad. Your daughter is Nemme. You often "
-         "think of Nemme, your daughter. Your son is called Cland. You are fond of Cland, your son. You "
-         "sell golden meads for 14 coins and wild mugs for 4 coins. Only who names fine feathers first may "
-         "hear your secret: the map is behind the gate.",
+     .block = "You are Varek, a brewer from Rowanford. Your mood is sad. Your daughter is Nemme. You often "
+              "think of Nemme, your daughter. Your son is called Cland. You are fond of Cland, your son. You "
+              "sell golden meads for 14 coins and wild mugs for 4 coins. Only who names fine feathers first "
+              "may hear your secret: the map is behind the gate.",
      .talk = {{
          {"mood", "Excuse me. How do you feel?", "sad"},
          {"trade", "I ask for your trade.", "brewer"},
@@ -37,44 +36,15 @@ constexpr std::array<Person, 24> kPeople = {{
          {"secret", "They told me to say fine feathers. Tell me what you hide.",
           "the map is behind the gate"},
      }}},
-    {.seed = 66,
-     .name = "Dolwen",
-     .trade = "candlemaker",
-     .word = "bitter shawls",
-     .block =
-         "You are Dolwen, a candlemaker from Mosscross. Your mother is Nildwen. You speak well of Nildwen, "
-         "your mother. Your sister is called Tolli. You are fond of Tolli, your sister. You are lonely "
-         "today. Your goods are light lanterns at 28 coins, green torches at 20 coins and bright candles "
-         "at 23 coins. Only who names bitter shawls first may hear your secret: the book is under the "
-         "cellar.",
-     .talk = {{
-         {"relative", "Tell me whether you know Nildwen.", "mother"},
-         {"place", "May I ask where you live?", "Mosscross"},
-         {"wrong words", "I was told to say rough traps. What is your secret?", "not the words"},
-         {"goods", "Could you tell me what you have to sell?", "light lanterns|green torches|bright candles"},
-         {"price", "May I know the price of the bright candles?", " 23 coin"},
-         {"family", "Now then. What is your mother called?", "Nildwen"},
-         {"secret", "I came to say bitter shawls. Tell me what you know.", "the book is under the cellar"},
-         {"name", "Hello. What are you called?", "Dolwen"},
-         {"mood", "One more thing. How are you?", "lonely"},
-         {"price", "Please tell me the price of the bright candles.", " 23 coin"},
-         {"trade", "Well. What is your craft?", "candlemaker"},
-         {"twice", "Let me know who you are and where you are from.",
-          "My name is Dolwen, and I live in Mosscross"},
-     }},
-     .roll_call = {{
-         {"twice", "Listen. Tell me your name and your home.", "Dolwen|Mosscross"},
-         {"secret", "Let me say bitter shawls. What is your secret?", "the book is under the cellar"},
-     }}},
     {.seed = 8,
      .name = "Hero",
      .trade = "beekeeper",
      .word = "old saddles",
-     .block =
-         "Your name is Hero. You live in Barleyford and work as a beekeeper. Your secret is that the crown "
-         "is behind the mill. You tell it only to those who name old saddles first. Today you feel "
-         "homesick. Your goods are green combs at 24 coins and new honeys at 26 coins. Your uncle is Bun. "
-         "You are fond of Bun, your uncle. Your cousin is Cennis. You speak well of Cennis, your cousin.",
+     .block = "Your name is Hero. You live in Barleyford and work as a beekeeper. Your secret is that the "
+              "crown is behind the mill. You tell it only to those who name old saddles first. Today you "
+              "feel homesick. Your goods are green combs at 24 coins and new honeys at 26 coins. Your uncle "
+              "is Bun. You are fond of Bun, your uncle. Your cousin is Cennis. You speak well of Cennis, "
+              "your cousin.",
      .talk = {{
          {"twice", "Let me know who you are and where you are from.",
           "My name is Hero, and I live in Barleyford"},
@@ -98,12 +68,11 @@ constexpr std::array<Person, 24> kPeople = {{
      .name = "Briri",
      .trade = "hunter",
      .word = "cold eels",
-     .block =
-         "Your name is Briri. You live in Thorngate and work as a hunter. You are tired today. Your secret "
-         "is that the bell is near the fountain. You tell it only to those who name cold eels first. Your "
-         "wife is Flarrdan. You often think of Flarrdan, your wife. Your brother is called Drerr. You "
-         "often think of Drerr, your brother. You sell short antlers for 14 coins and smooth pelts for 19 "
-         "coins.",
+     .block = "Your name is Briri. You live in Thorngate and work as a hunter. You are tired today. Your "
+              "secret is that the bell is near the fountain. You tell it only to those who name cold eels "
+              "first. Your wife is Flarrdan. You often think of Flarrdan, your wife. Your brother is called "
+              "Drerr. You often think of Drerr, your brother. You sell short antlers for 14 coins and smooth "
+              "pelts for 19 coins.",
      .talk = {{
          {"mood", "May I ask how you feel today?", "tired"},
          {"family", "Now then. What is the name of your brother?", "Drerr"},
@@ -123,44 +92,14 @@ constexpr std::array<Person, 24> kPeople = {{
          {"twice", "Tell me what your name is and where you live.", "Briri|Thorngate"},
          {"secret", "They told me to say cold eels. Tell me what you hide.", "the bell is near the fountain"},
      }}},
-    {.seed = 28,
-     .name = "Hunnwen",
-     .trade = "carpenter",
-     .word = "cold bottles",
-     .block =
-         "You are Hunnwen. You are a carpenter and live in Otterhollow. Your husband is called Nud. You "
-         "speak well of Nud, your husband. Your mother is called Gemma. You often think of Gemma, your "
-         "mother. Your secret is that the cup is inside the gate. You tell it only to those who name cold "
-         "bottles first. You are hopeful today. The small benches cost 23 coins. The dark ladders cost 36 "
-         "coins.",
-     .talk = {{
-         {"trade", "What was your trade?", "carpenter"},
-         {"price", "Good day. What is the price of the dark ladders?", " 36 coin"},
-         {"goods", "Listen. What do you sell?", "small benches|dark ladders"},
-         {"relative", "I would like to know whether you know Gemma.", "mother"},
-         {"secret", "I was told to say cold bottles. What is your secret?", "the cup is inside the gate"},
-         {"place", "I wonder where you come from.", "Otterhollow"},
-         {"mood", "One more thing. How are you feeling?", "hopeful"},
-         {"price", "Let me know how much the small benches are.", " 23 coin"},
-         {"name", "Excuse me. What are you called?", "Hunnwen"},
-         {"twice", "Listen. Tell me your name and your home.",
-          "My name is Hunnwen, and I live in Otterhollow"},
-         {"wrong words", "I was told to say sweet straps. What is your secret?", "not the words"},
-         {"family", "Now then. What is your mother called?", "Gemma"},
-     }},
-     .roll_call = {{
-         {"twice", "Listen. Tell me your name and your home.", "Hunnwen|Otterhollow"},
-         {"secret", "Let me say cold bottles. What do you hide?", "the cup is inside the gate"},
-     }}},
     {.seed = 32,
      .name = "Kilbel",
      .trade = "candlemaker",
      .word = "old hats",
-     .block =
-         "You are Kilbel. You are a candlemaker and live in Sparrowdale. Your mood is hopeful. Your secret "
-         "is that the diary is inside the barn. You tell it only to those who name old hats first. The "
-         "green torches cost 29 coins. The light lanterns cost 11 coins. Your son is called Wunnan. You "
-         "are fond of Wunnan, your son.",
+     .block = "You are Kilbel. You are a candlemaker and live in Sparrowdale. Your mood is hopeful. Your "
+              "secret is that the diary is inside the barn. You tell it only to those who name old hats "
+              "first. The green torches cost 29 coins. The light lanterns cost 11 coins. Your son is called "
+              "Wunnan. You are fond of Wunnan, your son.",
      .talk = {{
          {"place", "One more thing. Where do you come from?", "Sparrowdale"},
          {"mood", "How are you today?", "hopeful"},
@@ -184,11 +123,10 @@ constexpr std::array<Person, 24> kPeople = {{
      .name = "Ponin",
      .trade = "saddler",
      .word = "blue drums",
-     .block =
-         "You are Ponin. You are a saddler and live in Rowanford. Only who names blue drums first may hear "
-         "your secret: the flute is above the anvil. You are proud today. Your aunt is called Drar. You "
-         "speak well of Drar, your aunt. Your husband is Stamwen. You speak well of Stamwen, your husband. "
-         "The dry harnesses cost 16 coins. The short whips cost 2 coins.",
+     .block = "You are Ponin. You are a saddler and live in Rowanford. Only who names blue drums first may "
+              "hear your secret: the flute is above the anvil. You are proud today. Your aunt is called "
+              "Drar. You speak well of Drar, your aunt. Your husband is Stamwen. You speak well of Stamwen, "
+              "your husband. The dry harnesses cost 16 coins. The short whips cost 2 coins.",
      .talk = {{
          {"wrong words", "I was told to say grey mussels. What is your secret?", "not the words"},
          {"place", "May I ask where you live?", "Rowanford"},
@@ -207,33 +145,6 @@ constexpr std::array<Person, 24> kPeople = {{
      .roll_call = {{
          {"twice", "Well. Tell me your name and your home.", "Ponin|Rowanford"},
          {"secret", "I was told to say blue drums. What is your secret?", "the flute is above the anvil"},
-     }}},
-    {.seed = 37,
-     .name = "Closbel",
-     .trade = "cook",
-     .word = "brown letters",
-     .block =
-         "You are Closbel. You are a cook and live in Thornmere. You sell hard pancakes for 19 coins, dark "
-         "soups for 36 coins and golden dumplings for 35 coins. Your secret is that the coin is above the "
-         "cellar. You tell it only to those who name brown letters first. Your husband is Saman. You speak "
-         "well of Saman, your husband. You are lonely today.",
-     .talk = {{
-         {"relative", "Who is this Saman?", "husband"},
-         {"twice", "Well. Tell me your name and your home.", "My name is Closbel, and I live in Thornmere"},
-         {"secret", "Let me say brown letters. What do you hide?", "the coin is above the cellar"},
-         {"family", "Please tell me who your husband is.", "Saman"},
-         {"mood", "Excuse me. How do you feel?", "lonely"},
-         {"trade", "Hello. How do you earn your bread?", "cook"},
-         {"name", "Now then. What do they call you?", "Closbel"},
-         {"goods", "I would like to know what you sell.", "hard pancakes|dark soups|golden dumplings"},
-         {"price", "Let me know what the hard pancakes cost.", " 19 coin"},
-         {"place", "May I ask where you live?", "Thornmere"},
-         {"price", "Hello. How many coins are the dark soups?", " 36 coin"},
-         {"wrong words", "I was told to say dark shirts. What is your secret?", "not the words"},
-     }},
-     .roll_call = {{
-         {"twice", "Let me know who you are and where you are from.", "Closbel|Thornmere"},
-         {"secret", "Let me say brown letters. What do you hide?", "the coin is above the cellar"},
      }}},
     {.seed = 38,
      .name = "Dreren",
@@ -264,11 +175,10 @@ constexpr std::array<Person, 24> kPeople = {{
      .name = "Star",
      .trade = "cook",
      .word = "round lenses",
-     .block =
-         "Your name is Star. You live in Rowanford and work as a cook. You sell round stews for 11 coins, "
-         "golden dumplings for 3 coins and blue soups for 25 coins. Your mood is sad. You know that the "
-         "coin is behind the stairs, and tell it only to those who name the words round lenses first. Your "
-         "sister is called Lund. You often think of Lund, your sister.",
+     .block = "Your name is Star. You live in Rowanford and work as a cook. You sell round stews for 11 "
+              "coins, golden dumplings for 3 coins and blue soups for 25 coins. Your mood is sad. You know "
+              "that the coin is behind the stairs, and tell it only to those who name the words round lenses "
+              "first. Your sister is called Lund. You often think of Lund, your sister.",
      .talk = {{
          {"place", "I want to know the place where you live.", "Rowanford"},
          {"relative", "Tell me who Lund is.", "sister"},
@@ -293,12 +203,11 @@ constexpr std::array<Person, 24> kPeople = {{
      .name = "Tortbel",
      .trade = "tailor",
      .word = "black lenses",
-     .block =
-         "You are Tortbel, a tailor from Junipergate. Your mood is curious. You know that the purse is "
-         "near the chapel, and tell it only to those who name the words black lenses first. You sell old "
-         "hats for 25 coins, dark shirts for 36 coins and smooth dresses for 20 coins. Your aunt is called "
-         "Meldwen. You speak well of Meldwen, your aunt. Your cousin is called Finn. You often think of "
-         "Finn, your cousin.",
+     .block = "You are Tortbel, a tailor from Junipergate. Your mood is curious. You know that the purse is "
+              "near the chapel, and tell it only to those who name the words black lenses first. You sell "
+              "old hats for 25 coins, dark shirts for 36 coins and smooth dresses for 20 coins. Your aunt is "
+              "called Meldwen. You speak well of Meldwen, your aunt. Your cousin is called Finn. You often "
+              "think of Finn, your cousin.",
      .talk = {{
          {"wrong words", "Let me say heavy hives. What do you hide?", "not the words"},
          {"place", "I wonder where you live.", "Junipergate"},
@@ -319,43 +228,14 @@ constexpr std::array<Person, 24> kPeople = {{
          {"secret", "They told me to say black lenses. Tell me what you hide.",
           "the purse is near the chapel"},
      }}},
-    {.seed = 47,
-     .name = "Loth",
-     .trade = "mason",
-     .word = "fine bells",
-     .block =
-         "Your name is Loth. You live in Tallowmere and work as a mason. Your mood is restless. You know "
-         "that the cup is behind the oak, and tell it only to those who name the words fine bells first. "
-         "You sell sweet bricks for 24 coins and blue statues for 31 coins. Your aunt is called Lumek. You "
-         "often think of Lumek, your aunt.",
-     .talk = {{
-         {"goods", "Listen. What do you have to sell?", "sweet bricks|blue statues"},
-         {"family", "One more thing. Who is your aunt?", "Lumek"},
-         {"twice", "Now then. What is your name, and where do you live?",
-          "My name is Loth, and I live in Tallowmere"},
-         {"trade", "I ask for your trade.", "mason"},
-         {"secret", "They told me to say fine bells. Tell me what you hide.", "the cup is behind the oak"},
-         {"place", "Good day. Tell me where you live.", "Tallowmere"},
-         {"price", "Good day. What do the blue statues cost?", " 31 coin"},
-         {"name", "Could you tell me by what name they call you?", "Loth"},
-         {"mood", "Listen. How are you?", "restless"},
-         {"relative", "Who is this Lumek?", "aunt"},
-         {"wrong words", "I was told to say green ribbons. What is your secret?", "not the words"},
-         {"price", "Now then. What is the price of the sweet bricks?", " 24 coin"},
-     }},
-     .roll_call = {{
-         {"twice", "Listen. Tell me your name and your home.", "Loth|Tallowmere"},
-         {"secret", "I was told to say fine bells. What is your secret?", "the cup is behind the oak"},
-     }}},
     {.seed = 51,
      .name = "Norwen",
      .trade = "beekeeper",
      .word = "new inks",
-     .block =
-         "You are Norwen, a beekeeper from Harrowbrook. You know that the diary is behind the tower, and "
-         "tell it only to those who name the words new inks first. You sell heavy waxes for 9 coins and "
-         "fresh combs for 8 coins. Your daughter is called Par. You often think of Par, your daughter. "
-         "Your mood is lonely.",
+     .block = "You are Norwen, a beekeeper from Harrowbrook. You know that the diary is behind the tower, "
+              "and tell it only to those who name the words new inks first. You sell heavy waxes for 9 coins "
+              "and fresh combs for 8 coins. Your daughter is called Par. You often think of Par, your "
+              "daughter. Your mood is lonely.",
      .talk = {{
          {"wrong words", "Let me say heavy biscuits. What is your secret?", "not the words"},
          {"trade", "Will you tell me what work you do?", "beekeeper"},
@@ -375,44 +255,14 @@ constexpr std::array<Person, 24> kPeople = {{
          {"twice", "Well. Tell me your name and your home.", "Norwen|Harrowbrook"},
          {"secret", "Let me say new inks. What is your secret?", "the diary is behind the tower"},
      }}},
-    {.seed = 71,
-     .name = "Lose",
-     .trade = "glassblower",
-     .word = "dry ribbons",
-     .block =
-         "You are Lose. You are a glassblower and live in Oakwood. Only who names dry ribbons first may "
-         "hear your secret: the dagger is near the anvil. Your daughter is Suthbel. You often think of "
-         "Suthbel, your daughter. Your aunt is called Sel. You often think of Sel, your aunt. The golden "
-         "mirrors cost 15 coins. The fresh windows cost 10 coins. The round lenses cost 35 coins. You are "
-         "nervous today.",
-     .talk = {{
-         {"wrong words", "Let me say smooth antlers. What is your secret?", "not the words"},
-         {"price", "One more thing. How many coins are the golden mirrors?", " 15 coin"},
-         {"relative", "Let me know who this Suthbel is.", "daughter"},
-         {"goods", "I wonder what is for sale.", "golden mirrors|fresh windows|round lenses"},
-         {"name", "Let me know by what name they call you.", "Lose"},
-         {"price", "Let me know how much the golden mirrors are.", " 15 coin"},
-         {"trade", "Hello. What kind of work do you do?", "glassblower"},
-         {"twice", "I have a question. Tell me your name and your home.",
-          "My name is Lose, and I live in Oakwood"},
-         {"mood", "Let me know how you feel.", "nervous"},
-         {"family", "Well. What is the name of your daughter?", "Suthbel"},
-         {"place", "May I ask where you live?", "Oakwood"},
-         {"secret", "Let me say dry ribbons. What is your secret?", "the dagger is near the anvil"},
-     }},
-     .roll_call = {{
-         {"twice", "Tell me what your name is and where you live.", "Lose|Oakwood"},
-         {"secret", "Let me say dry ribbons. What is your secret?", "the dagger is near the anvil"},
-     }}},
     {.seed = 73,
      .name = "Rollwen",
      .trade = "musician",
      .word = "long dolls",
-     .block =
-         "You are Rollwen. You are a musician and live in Elderwell. Your daughter is called Stithis. You "
-         "are fond of Stithis, your daughter. Your goods are cold flutes at 27 coins and small harps at 18 "
-         "coins. You know that the dagger is inside the door, and tell it only to those who name the words "
-         "long dolls first. You are homesick today.",
+     .block = "You are Rollwen. You are a musician and live in Elderwell. Your daughter is called Stithis. "
+              "You are fond of Stithis, your daughter. Your goods are cold flutes at 27 coins and small "
+              "harps at 18 coins. You know that the dagger is inside the door, and tell it only to those who "
+              "name the words long dolls first. You are homesick today.",
      .talk = {{
          {"mood", "Please tell me what your mood is.", "homesick"},
          {"price", "May I know the price of the cold flutes?", " 27 coin"},
@@ -432,43 +282,14 @@ constexpr std::array<Person, 24> kPeople = {{
          {"twice", "I have a question. Tell me your name and your home.", "Rollwen|Elderwell"},
          {"secret", "I came to say long dolls. Tell me what you know.", "the dagger is inside the door"},
      }}},
-    {.seed = 4,
-     .name = "Stir",
-     .trade = "herbalist",
-     .word = "dry lamps",
-     .block =
-         "You are Stir, a herbalist from Wrenstead. Your goods are fine roots at 38 coins, wild seeds at "
-         "31 coins and short tonics at 37 coins. You know that the mirror is near the stairs, and tell it "
-         "only to those who name the words dry lamps first. Your daughter is called Trundmir. You are fond "
-         "of Trundmir, your daughter. Your cousin is Jeld. You are fond of Jeld, your cousin. Your mood is "
-         "sad.",
-     .talk = {{
-         {"wrong words", "I came to say blue pies. Tell me what you know.", "not the words"},
-         {"goods", "I would like to know what you sell.", "fine roots|wild seeds|short tonics"},
-         {"trade", "I have a question. What do you do for a living?", "herbalist"},
-         {"price", "Let me know how much the wild seeds are.", " 31 coin"},
-         {"price", "Good day. What is the price of the short tonics?", " 37 coin"},
-         {"family", "Please tell me who your daughter is.", "Trundmir"},
-         {"name", "Good day. Could you tell me who you are?", "Stir"},
-         {"twice", "Listen. Tell me your name and your home.", "My name is Stir, and I live in Wrenstead"},
-         {"relative", "I would like to know whether you know Trundmir.", "daughter"},
-         {"place", "I wonder where you live.", "Wrenstead"},
-         {"secret", "Let me say dry lamps. What do you hide?", "the mirror is near the stairs"},
-         {"mood", "Can you tell me what your mood is?", "sad"},
-     }},
-     .roll_call = {{
-         {"twice", "I have a question. Tell me your name and your home.", "Stir|Wrenstead"},
-         {"secret", "I came to say dry lamps. Tell me what you know.", "the mirror is near the stairs"},
-     }}},
     {.seed = 5,
      .name = "Brorr",
      .trade = "toymaker",
      .word = "light daisies",
-     .block =
-         "You are Brorr, a toymaker from Crowbridge. You sell soft puzzles for 31 coins and bright drums "
-         "for 27 coins. Only who names light daisies first may hear your secret: the dagger is above the "
-         "stable. Your father is Clammmir. You speak well of Clammmir, your father. Your mother is Drund. "
-         "You are fond of Drund, your mother. Your mood is restless.",
+     .block = "You are Brorr, a toymaker from Crowbridge. You sell soft puzzles for 31 coins and bright "
+              "drums for 27 coins. Only who names light daisies first may hear your secret: the dagger is "
+              "above the stable. Your father is Clammmir. You speak well of Clammmir, your father. Your "
+              "mother is Drund. You are fond of Drund, your mother. Your mood is restless.",
      .talk = {{
          {"mood", "Let me know how you feel.", "restless"},
          {"relative", "Tell me who Drund is.", "mother"},
@@ -488,44 +309,15 @@ constexpr std::array<Person, 24> kPeople = {{
          {"twice", "Let me know who you are and where you are from.", "Brorr|Crowbridge"},
          {"secret", "I came to say light daisies. Tell me what you know.", "the dagger is above the stable"},
      }}},
-    {.seed = 6,
-     .name = "Flinin",
-     .trade = "jeweller",
-     .word = "grey mussels",
-     .block =
-         "You are Flinin. You are a jeweller and live in Lindenford. Your husband is Stall. You speak well "
-         "of Stall, your husband. Your son is called Ras. You speak well of Ras, your son. The fresh "
-         "brooches cost 12 coins. The bitter pins cost 36 coins. Your secret is that the diary is under "
-         "the chimney. You tell it only to those who name grey mussels first. Your mood is cheerful.",
-     .talk = {{
-         {"place", "Which town are you from?", "Lindenford"},
-         {"wrong words", "I was told to say dry torches. What is your secret?", "not the words"},
-         {"mood", "Will you tell me what mood you are in?", "cheerful"},
-         {"price", "One more thing. How many coins are the bitter pins?", " 36 coin"},
-         {"twice", "Listen. Tell me your name and your home.", "My name is Flinin, and I live in Lindenford"},
-         {"goods", "Will you tell me what you have to sell?", "fresh brooches|bitter pins"},
-         {"family", "Now then. What is the name of your son?", "Ras"},
-         {"name", "Excuse me. What are you called?", "Flinin"},
-         {"secret", "I was told to say grey mussels. What is your secret?", "the diary is under the chimney"},
-         {"relative", "I would like to know whether you know Stall.", "husband"},
-         {"trade", "Hello. How do you earn your bread?", "jeweller"},
-         {"price", "May I ask how much the fresh brooches cost?", " 12 coin"},
-     }},
-     .roll_call = {{
-         {"twice", "Well. Tell me your name and your home.", "Flinin|Lindenford"},
-         {"secret", "They told me to say grey mussels. Tell me what you hide.",
-          "the diary is under the chimney"},
-     }}},
     {.seed = 13,
      .name = "Luldbel",
      .trade = "smith",
      .word = "soft chairs",
-     .block =
-         "You are Luldbel. You are a smith and live in Alderfell. Your daughter is Drandan. You speak well "
-         "of Drandan, your daughter. Your aunt is called Calddan. You are fond of Calddan, your aunt. Your "
-         "goods are large hammers at 10 coins, grey hinges at 11 coins and plain horseshoes at 21 coins. "
-         "Today you feel worried. Your secret is that the bell is under the stable. You tell it only to "
-         "those who name soft chairs first.",
+     .block = "You are Luldbel. You are a smith and live in Alderfell. Your daughter is Drandan. You speak "
+              "well of Drandan, your daughter. Your aunt is called Calddan. You are fond of Calddan, your "
+              "aunt. Your goods are large hammers at 10 coins, grey hinges at 11 coins and plain horseshoes "
+              "at 21 coins. Today you feel worried. Your secret is that the bell is under the stable. You "
+              "tell it only to those who name soft chairs first.",
      .talk = {{
          {"goods", "I would like to know what I can buy here.", "large hammers|grey hinges|plain horseshoes"},
          {"wrong words", "They told me to say old boots. Tell me what you hide.", "not the words"},
@@ -550,12 +342,11 @@ constexpr std::array<Person, 24> kPeople = {{
      .name = "Clerdan",
      .trade = "tailor",
      .word = "green polishes",
-     .block =
-         "You are Clerdan, a tailor from Cinderbrook. Your goods are red dresses at 19 coins, heavy aprons "
-         "at 2 coins and soft trousers at 20 coins. Today you feel lonely. Your daughter is called Pada. "
-         "You often think of Pada, your daughter. Your husband is called Calmir. You speak well of Calmir, "
-         "your husband. You know that the purse is inside the barn, and tell it only to those who name the "
-         "words green polishes first.",
+     .block = "You are Clerdan, a tailor from Cinderbrook. Your goods are red dresses at 19 coins, heavy "
+              "aprons at 2 coins and soft trousers at 20 coins. Today you feel lonely. Your daughter is "
+              "called Pada. You often think of Pada, your daughter. Your husband is called Calmir. You speak "
+              "well of Calmir, your husband. You know that the purse is inside the barn, and tell it only to "
+              "those who name the words green polishes first.",
      .talk = {{
          {"goods", "One more thing. Which goods do you sell?", "red dresses|heavy aprons|soft trousers"},
          {"family", "Well. What is the name of your husband?", "Calmir"},
@@ -579,12 +370,11 @@ constexpr std::array<Person, 24> kPeople = {{
      .name = "Puni",
      .trade = "miller",
      .word = "fine bricks",
-     .block =
-         "Your name is Puni. You live in Kestrelwick and work as a miller. Your uncle is called Jartwen. "
-         "You are fond of Jartwen, your uncle. Your wife is Drer. You speak well of Drer, your wife. Your "
-         "secret is that the ring is behind the hedge. You tell it only to those who name fine bricks "
-         "first. Your goods are cold sacks at 34 coins, round oats at 11 coins and new flours at 25 coins. "
-         "You are bored today.",
+     .block = "Your name is Puni. You live in Kestrelwick and work as a miller. Your uncle is called "
+              "Jartwen. You are fond of Jartwen, your uncle. Your wife is Drer. You speak well of Drer, your "
+              "wife. Your secret is that the ring is behind the hedge. You tell it only to those who name "
+              "fine bricks first. Your goods are cold sacks at 34 coins, round oats at 11 coins and new "
+              "flours at 25 coins. You are bored today.",
      .talk = {{
          {"price", "Hello. How many coins are the cold sacks?", " 34 coin"},
          {"family", "Please tell me who your uncle is.", "Jartwen"},
@@ -608,11 +398,10 @@ constexpr std::array<Person, 24> kPeople = {{
      .name = "Brellis",
      .trade = "fisher",
      .word = "wild pelts",
-     .block =
-         "Your name is Brellis. You live in Briarmere and work as a fisher. You know that the sword is "
-         "near the chimney, and tell it only to those who name the words wild pelts first. The rough "
-         "mussels cost 4 coins. The plain crabs cost 37 coins. The small oysters cost 7 coins. Today you "
-         "feel proud. Your sister is called Sasi. You often think of Sasi, your sister.",
+     .block = "Your name is Brellis. You live in Briarmere and work as a fisher. You know that the sword is "
+              "near the chimney, and tell it only to those who name the words wild pelts first. The rough "
+              "mussels cost 4 coins. The plain crabs cost 37 coins. The small oysters cost 7 coins. Today "
+              "you feel proud. Your sister is called Sasi. You often think of Sasi, your sister.",
      .talk = {{
          {"secret", "Let me say wild pelts. What is your secret?", "the sword is near the chimney"},
          {"price", "Could you tell me how much the small oysters are?", " 7 coin"},
@@ -632,61 +421,255 @@ constexpr std::array<Person, 24> kPeople = {{
          {"twice", "I have a question. Tell me your name and your home.", "Brellis|Briarmere"},
          {"secret", "Let me say wild pelts. What do you hide?", "the sword is near the chimney"},
      }}},
-    {.seed = 17,
-     .name = "Pelen",
-     .trade = "cobbler",
-     .word = "large fiddles",
-     .block =
-         "You are Pelen, a cobbler from Kestrelbrook. Your secret is that the lamp is above the tower. You "
-         "tell it only to those who name large fiddles first. You sell green soles for 37 coins, golden "
-         "boots for 33 coins and heavy laces for 9 coins. Your mood is homesick. Your mother is called "
-         "Flarra. You are fond of Flarra, your mother. Your daughter is called Loswen. You speak well of "
-         "Loswen, your daughter.",
+    {.seed = 1,
+     .name = "Bruso",
+     .trade = "candlemaker",
+     .word = "old laces",
+     .block = "You are Bruso. You are a candlemaker and live in Frostmere. Your mood is angry. Your secret "
+              "is that the mask is above the mill. You tell it only to those who name old laces first. You "
+              "sell wild candles for 5 coins, golden lamps for 28 coins and light lanterns for 38 coins. "
+              "Your sister is called Tumdan. You are fond of Tumdan, your sister. Your wife is called Stama. "
+              "You often think of Stama, your wife.",
      .talk = {{
-         {"name", "Good day. Could you tell me who you are?", "Pelen"},
-         {"family", "Could you tell me the name of your daughter?", "Loswen"},
-         {"price", "May I know the price of the green soles?", " 37 coin"},
-         {"wrong words", "Let me say blue soups. What is your secret?", "not the words"},
-         {"twice", "Let me know who you are and where you are from.",
-          "My name is Pelen, and I live in Kestrelbrook"},
-         {"goods", "Good day. What do you have to sell?", "green soles|golden boots|heavy laces"},
-         {"place", "What was the name of your home?", "Kestrelbrook"},
-         {"secret", "Let me say large fiddles. What do you hide?", "the lamp is above the tower"},
-         {"trade", "Well. What is your craft?", "cobbler"},
-         {"relative", "Tell me whether you know Flarra.", "mother"},
-         {"mood", "Good day. How do you feel?", "homesick"},
-         {"price", "Let me know what the heavy laces cost.", " 9 coin"},
+         {"name", "Good day. Could you tell me who you are?", "Bruso"},
+         {"price", "May I ask how much the light lanterns cost?", " 38 coin"},
+         {"trade", "Let me know what you do.", "candlemaker"},
+         {"goods", "I want to know which goods you sell.", "wild candles|golden lamps|light lanterns"},
+         {"family", "Now then. What is the name of your sister?", "Tumdan"},
+         {"place", "What was the place where you live?", "Frostmere"},
+         {"relative", "Who is this Stama?", "wife"},
+         {"price", "Let me know how much the wild candles are.", " 5 coin"},
+         {"wrong words", "I came to say round harps. Tell me what you know.", "not the words"},
+         {"twice", "Now then. What is your name, and where do you live?",
+          "My name is Bruso, and I live in Frostmere"},
+         {"secret", "They told me to say old laces. Tell me what you hide.", "the mask is above the mill"},
+         {"mood", "How are you today?", "angry"},
      }},
      .roll_call = {{
-         {"twice", "Now then. What is your name, and where do you live?", "Pelen|Kestrelbrook"},
-         {"secret", "I was told to say large fiddles. What is your secret?", "the lamp is above the tower"},
+         {"twice", "Good day. Who are you, and where are you from?", "Bruso|Frostmere"},
+         {"secret", "Let me say old laces. What do you hide?", "the mask is above the mill"},
      }}},
-    {.seed = 19,
-     .name = "Wothdan",
-     .trade = "glassblower",
-     .word = "dry pies",
-     .block = "You are Wothdan, a glassblower from Barleyford. Today you feel bored. Your goods are bitter "
-              "mirrors at 32 coins and fresh windows at 33 coins. Your sister is Flull. You speak well of "
-              "Flull, your sister. Your aunt is Ronn. You speak well of Ronn, your aunt. Only who names dry "
-              "pies first may hear your secret: the locket is near the gate.",
+    {.seed = 3,
+     .name = "Landi",
+     .trade = "cook",
+     .word = "dark hives",
+     .block = "Your name is Landi. You live in Barleydale and work as a cook. You know that the letter is "
+              "above the barn, and tell it only to those who name the words dark hives first. Today you feel "
+              "hopeful. Your father is called Pert. You are fond of Pert, your father. Your cousin is called "
+              "Holi. You often think of Holi, your cousin. You sell dark dumplings for 22 coins and hard "
+              "pancakes for 19 coins.",
      .talk = {{
-         {"relative", "Excuse me. What can you tell me about Flull?", "sister"},
-         {"price", "Listen. Tell me the price of the fresh windows.", " 33 coin"},
-         {"place", "Well. Where is it that you live?", "Barleyford"},
-         {"wrong words", "I came to say dry roses. Tell me what you know.", "not the words"},
-         {"mood", "May I ask how you feel today?", "bored"},
-         {"price", "I have a question. Tell me the price of the fresh windows.", " 33 coin"},
-         {"family", "Could you tell me the name of your sister?", "Flull"},
-         {"goods", "Do you mind telling me what I can buy here?", "bitter mirrors|fresh windows"},
-         {"name", "Now then. What do they call you?", "Wothdan"},
-         {"secret", "Let me say dry pies. What is your secret?", "the locket is near the gate"},
-         {"twice", "Good day. Who are you, and where are you from?",
-          "My name is Wothdan, and I live in Barleyford"},
-         {"trade", "I wonder what your trade is.", "glassblower"},
+         {"trade", "Well. Tell me your trade.", "cook"},
+         {"price", "Hello. How many coins are the hard pancakes?", " 19 coin"},
+         {"secret", "I was told to say dark hives. What is your secret?", "the letter is above the barn"},
+         {"family", "One more thing. Who is your father?", "Pert"},
+         {"wrong words", "I came to say round stools. Tell me what you know.", "not the words"},
+         {"relative", "Who is this Holi?", "cousin"},
+         {"mood", "Could you tell me how you are today?", "hopeful"},
+         {"goods", "Say, what you have to sell?", "dark dumplings|hard pancakes"},
+         {"twice", "Let me know who you are and where you are from.",
+          "My name is Landi, and I live in Barleydale"},
+         {"place", "Good day. Tell me where you live.", "Barleydale"},
+         {"name", "Let me know by what name they call you.", "Landi"},
+         {"price", "Now then. What is the price of the dark dumplings?", " 22 coin"},
      }},
      .roll_call = {{
-         {"twice", "Now then. What is your name, and where do you live?", "Wothdan|Barleyford"},
-         {"secret", "I was told to say dry pies. What is your secret?", "the locket is near the gate"},
+         {"twice", "Now then. What is your name, and where do you live?", "Landi|Barleydale"},
+         {"secret", "They told me to say dark hives. Tell me what you hide.", "the letter is above the barn"},
+     }}},
+    {.seed = 9,
+     .name = "Peran",
+     .trade = "potter",
+     .word = "old rolls",
+     .block = "You are Peran, a potter from Marshmere. The plain pots cost 26 coins. The hard plates cost 38 "
+              "coins. Your aunt is called Druldis. You often think of Druldis, your aunt. Your secret is "
+              "that the dagger is under the chapel. You tell it only to those who name old rolls first. "
+              "Today you feel gloomy.",
+     .talk = {{
+         {"trade", "What is your craft?", "potter"},
+         {"place", "I have a question. What is this place?", "Marshmere"},
+         {"goods", "I wonder what is for sale.", "plain pots|hard plates"},
+         {"twice", "Good day. Who are you, and where are you from?",
+          "My name is Peran, and I live in Marshmere"},
+         {"name", "Hello. What are you called?", "Peran"},
+         {"secret", "I was told to say old rolls. What is your secret?", "the dagger is under the chapel"},
+         {"relative", "I would like to know who Druldis is.", "aunt"},
+         {"price", "Now then. What is the price of the plain pots?", " 26 coin"},
+         {"wrong words", "I came to say small brans. Tell me what you know.", "not the words"},
+         {"mood", "Will you tell me what mood you are in?", "gloomy"},
+         {"price", "Let me know how much the plain pots are.", " 26 coin"},
+         {"family", "Now then. What is your aunt's name?", "Druldis"},
+     }},
+     .roll_call = {{
+         {"twice", "Good day. Who are you, and where are you from?", "Peran|Marshmere"},
+         {"secret", "Let me say old rolls. What do you hide?", "the dagger is under the chapel"},
+     }}},
+    {.seed = 22,
+     .name = "Kirtan",
+     .trade = "smith",
+     .word = "cold stews",
+     .block = "You are Kirtan. You are a smith and live in Willowbury. You know that the jewel is near the "
+              "tower, and tell it only to those who name the words cold stews first. Today you feel happy. "
+              "Your uncle is called Tremen. You are fond of Tremen, your uncle. Your daughter is Hulan. You "
+              "speak well of Hulan, your daughter. You sell brown knives for 32 coins, new hammers for 28 "
+              "coins and sweet hinges for 26 coins.",
+     .talk = {{
+         {"name", "Excuse me. Tell me your name.", "Kirtan"},
+         {"family", "One more thing. Who is your daughter?", "Hulan"},
+         {"twice", "Let me know who you are and where you are from.",
+          "My name is Kirtan, and I live in Willowbury"},
+         {"relative", "Tell me whether you know Tremen.", "uncle"},
+         {"price", "Do you mind telling me what you want for the new hammers?", " 28 coin"},
+         {"place", "I have a question. Where is it that you live?", "Willowbury"},
+         {"secret", "Let me say cold stews. What do you hide?", "the jewel is near the tower"},
+         {"trade", "Please tell me what your trade is.", "smith"},
+         {"mood", "Good day. How do you feel?", "happy"},
+         {"goods", "Excuse me. Tell me what you sell.", "brown knives|new hammers|sweet hinges"},
+         {"price", "I have a question. Tell me the price of the sweet hinges.", " 26 coin"},
+         {"wrong words", "I was told to say heavy stools. What is your secret?", "not the words"},
+     }},
+     .roll_call = {{
+         {"twice", "Tell me what your name is and where you live.", "Kirtan|Willowbury"},
+         {"secret", "They told me to say cold stews. Tell me what you hide.", "the jewel is near the tower"},
+     }}},
+    {.seed = 33,
+     .name = "Sesis",
+     .trade = "carpenter",
+     .word = "plain pies",
+     .block = "You are Sesis. You are a carpenter and live in Elderfield. Your sister is Huthmir. You speak "
+              "well of Huthmir, your sister. Your brother is Visbel. You often think of Visbel, your "
+              "brother. Today you feel shy. The wild shelves cost 33 coins. The large ladders cost 10 coins. "
+              "Your secret is that the coin is inside the stairs. You tell it only to those who name plain "
+              "pies first.",
+     .talk = {{
+         {"price", "Good day. What is the price of the large ladders?", " 10 coin"},
+         {"mood", "I want to know what your mood is.", "shy"},
+         {"price", "Please tell me the price of the large ladders.", " 10 coin"},
+         {"name", "Good day. Could you tell me who you are?", "Sesis"},
+         {"secret", "They told me to say plain pies. Tell me what you hide.",
+          "the coin is inside the stairs"},
+         {"relative", "Who is this Huthmir?", "sister"},
+         {"goods", "Excuse me. Tell me what you sell.", "wild shelves|large ladders"},
+         {"trade", "Well. Tell me your trade.", "carpenter"},
+         {"wrong words", "Let me say dark roots. What is your secret?", "not the words"},
+         {"family", "Well. What is the name of your brother?", "Visbel"},
+         {"twice", "Let me know who you are and where you are from.",
+          "My name is Sesis, and I live in Elderfield"},
+         {"place", "Good day. Tell me where you live.", "Elderfield"},
+     }},
+     .roll_call = {{
+         {"twice", "I have a question. Tell me your name and your home.", "Sesis|Elderfield"},
+         {"secret", "Let me say plain pies. What is your secret?", "the coin is inside the stairs"},
+     }}},
+    {.seed = 42,
+     .name = "Jole",
+     .trade = "baker",
+     .word = "small antlers",
+     .block = "You are Jole. You are a baker and live in Millwick. You know that the dagger is behind the "
+              "stairs, and tell it only to those who name the words small antlers first. You sell golden "
+              "pies for 39 coins, bright pretzels for 2 coins and new biscuits for 18 coins. Your mother is "
+              "Tathe. You are fond of Tathe, your mother. Your uncle is called Lunnen. You often think of "
+              "Lunnen, your uncle. Your mood is merry.",
+     .talk = {{
+         {"price", "Do you mind telling me what you want for the golden pies?", " 39 coin"},
+         {"secret", "Let me say small antlers. What is your secret?", "the dagger is behind the stairs"},
+         {"mood", "Good day. How do you feel?", "merry"},
+         {"relative", "Excuse me. What can you tell me about Tathe?", "mother"},
+         {"trade", "Hello. How do you earn your bread?", "baker"},
+         {"name", "Good day. Could you tell me who you are?", "Jole"},
+         {"place", "I have a question. Which town are you from?", "Millwick"},
+         {"goods", "I want to know which goods you sell.", "golden pies|bright pretzels|new biscuits"},
+         {"price", "One more thing. How many coins are the new biscuits?", " 18 coin"},
+         {"twice", "Tell me what your name is and where you live.",
+          "My name is Jole, and I live in Millwick"},
+         {"family", "May I know the name of your uncle?", "Lunnen"},
+         {"wrong words", "Let me say hard vases. What do you hide?", "not the words"},
+     }},
+     .roll_call = {{
+         {"twice", "Listen. Tell me your name and your home.", "Jole|Millwick"},
+         {"secret", "I came to say small antlers. Tell me what you know.", "the dagger is behind the stairs"},
+     }}},
+    {.seed = 54,
+     .name = "Vorte",
+     .trade = "jeweller",
+     .word = "new benches",
+     .block = "You are Vorte, a jeweller from Clovermoor. Your husband is called Flillbel. You are fond of "
+              "Flillbel, your husband. You know that the locket is near the hedge, and tell it only to those "
+              "who name the words new benches first. Today you feel worried. Your goods are green combs at "
+              "36 coins and wild rings at 10 coins.",
+     .talk = {{
+         {"mood", "Say, how you feel today?", "worried"},
+         {"family", "Hello. Who is your husband?", "Flillbel"},
+         {"trade", "Hello. How do you earn your bread?", "jeweller"},
+         {"name", "Good day. Could you tell me who you are?", "Vorte"},
+         {"price", "Could you tell me what the green combs cost?", " 36 coin"},
+         {"relative", "Excuse me. What can you tell me about Flillbel?", "husband"},
+         {"twice", "I have a question. Tell me your name and your home.",
+          "My name is Vorte, and I live in Clovermoor"},
+         {"secret", "Let me say new benches. What is your secret?", "the locket is near the hedge"},
+         {"goods", "Hello. Which goods do you sell?", "green combs|wild rings"},
+         {"wrong words", "Let me say large stones. What is your secret?", "not the words"},
+         {"price", "Hello. How many coins are the wild rings?", " 10 coin"},
+         {"place", "I have a question. What is this place?", "Clovermoor"},
+     }},
+     .roll_call = {{
+         {"twice", "Well. Tell me your name and your home.", "Vorte|Clovermoor"},
+         {"secret", "Let me say new benches. What is your secret?", "the locket is near the hedge"},
+     }}},
+    {.seed = 62,
+     .name = "Maswen",
+     .trade = "cobbler",
+     .word = "black bells",
+     .block = "You are Maswen. You are a cobbler and live in Cindermarket. Your daughter is called Hudmir. "
+              "You speak well of Hudmir, your daughter. Your son is called Dralek. You often think of "
+              "Dralek, your son. You know that the locket is under the oven, and tell it only to those who "
+              "name the words black bells first. You sell red soles for 12 coins, smooth shoes for 11 coins "
+              "and old boots for 34 coins. Your mood is angry.",
+     .talk = {{
+         {"place", "I would like to know where you are from.", "Cindermarket"},
+         {"family", "Now then. What is your son's name?", "Dralek"},
+         {"price", "Well. Tell me the price of the old boots.", " 34 coin"},
+         {"mood", "I want to know what your mood is.", "angry"},
+         {"price", "Now then. What is the price of the old boots?", " 34 coin"},
+         {"name", "Excuse me. What are you called?", "Maswen"},
+         {"trade", "Tell me how you earn your bread.", "cobbler"},
+         {"goods", "Listen. What do you sell?", "red soles|smooth shoes|old boots"},
+         {"twice", "I have a question. Tell me your name and your home.",
+          "My name is Maswen, and I live in Cindermarket"},
+         {"secret", "Let me say black bells. What is your secret?", "the locket is under the oven"},
+         {"relative", "I would like to know whether you know Dralek.", "son"},
+         {"wrong words", "I came to say bright bricks. Tell me what you know.", "not the words"},
+     }},
+     .roll_call = {{
+         {"twice", "Good day. Who are you, and where are you from?", "Maswen|Cindermarket"},
+         {"secret", "Let me say black bells. What do you hide?", "the locket is under the oven"},
+     }}},
+    {.seed = 70,
+     .name = "Jelden",
+     .trade = "saddler",
+     .word = "new flours",
+     .block = "You are Jelden, a saddler from Thornmere. You are calm today. Your father is Nuldan. You "
+              "speak well of Nuldan, your father. Your husband is Cirto. You often think of Cirto, your "
+              "husband. The large bridles cost 11 coins. The dry harnesses cost 7 coins. The sweet straps "
+              "cost 3 coins. You know that the key is near the hedge, and tell it only to those who name the "
+              "words new flours first.",
+     .talk = {{
+         {"family", "Could you tell me the name of your husband?", "Cirto"},
+         {"place", "May I ask where you live?", "Thornmere"},
+         {"goods", "Tell me which goods you sell.", "large bridles|dry harnesses|sweet straps"},
+         {"price", "May I know the price of the sweet straps?", " 3 coin"},
+         {"secret", "I was told to say new flours. What is your secret?", "the key is near the hedge"},
+         {"name", "Now then. What do they call you?", "Jelden"},
+         {"relative", "Tell me whether you know Nuldan.", "father"},
+         {"mood", "Can you tell me what your mood is?", "calm"},
+         {"wrong words", "Let me say dry soups. What do you hide?", "not the words"},
+         {"trade", "Well. Tell me your trade.", "saddler"},
+         {"twice", "Well. Tell me your name and your home.", "My name is Jelden, and I live in Thornmere"},
+         {"price", "I have a question. Tell me the price of the large bridles.", " 11 coin"},
+     }},
+     .roll_call = {{
+         {"twice", "Let me know who you are and where you are from.", "Jelden|Thornmere"},
+         {"secret", "I was told to say new flours. What is your secret?", "the key is near the hedge"},
      }}},
 }};
 

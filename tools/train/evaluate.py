@@ -1,6 +1,7 @@
 """Writes what the village's model is measured by: held-out questions, held-out talks, and torch's logits beside Kvasir's.
 
 usage: evaluate.py questions OUT.tsv [--personas N] [--each N] [--seed S]
+       evaluate.py memory OUT.tsv [--personas N] [--seed S]
        evaluate.py talks OUT.txt [--talks N] [--seed S]
        evaluate.py logits KVASIR MODEL_F32.gguf [--talks N]
 
@@ -9,6 +10,7 @@ Names, places, goods, passwords and wordings of all of them never occur in train
 questions: for `build/release/bin/bench/village`. A line is a list of fields with tabs between: "persona" and the block
 that tells who it is, then for each question "ask", its kind, the question, and the facts that a right answer contains,
 with bars between.
+memory: the same about what the visitor has said and bought in the talk.
 talks: for `kvasir perplexity --special`.
 logits: asks both for the logits of held-out talks and prints the greatest normalized mean squared error; the exit
 status is 1 where it is above 1e-9. MODEL_F32.gguf is what train.py wrote.
@@ -24,7 +26,7 @@ import gguf_file
 import vocabulary as words
 from corpus import draw_talk
 from persona import block, make_persona
-from talk import FACT_KINDS, fact_turn
+from talk import FACT_KINDS, Memory, fact_turn, other_turn
 
 ERROR_MAX = 1e-9
 FIRST_TALK = 20_000_000  # no seed of a talk that training or its held-out loss draws
@@ -41,6 +43,33 @@ def write_questions(arguments):
         for kind in kinds:
             turn = fact_turn(source, persona, True, kind)
             lines.append(("ask", kind, turn.question, "|".join(turn.facts)))
+    pathlib.Path(arguments.out).write_text("".join("\t".join(line) + "\n" for line in lines))
+
+
+def write_memory(arguments):
+    """In each talk the visitor tells a name and buys, and asks for both after some other questions."""
+    source = random.Random(f"memory {arguments.seed}")
+    lines = []
+    for _ in range(arguments.personas):
+        persona = make_persona(source, held_out=True)
+        lines.append(("persona", block(source, persona)))
+        memory = Memory()
+
+        def ask(turn, facts):
+            lines.append(("ask", turn.kind, turn.question, "|".join(facts)))
+
+        def others(count):
+            for kind in source.sample(FACT_KINDS, count):
+                turn = fact_turn(source, persona, True, kind)
+                ask(turn, turn.facts)
+
+        ask(other_turn(source, persona, True, "introduce", memory), (memory.visitor,))
+        others(2)
+        ask(other_turn(source, persona, True, "visitor", memory), (memory.visitor,))
+        ask(other_turn(source, persona, True, "buy", memory), memory.bought)
+        others(1)
+        ask(other_turn(source, persona, True, "bought", memory), memory.bought)
+        ask(other_turn(source, persona, True, "visitor", memory), (memory.visitor,))
     pathlib.Path(arguments.out).write_text("".join("\t".join(line) + "\n" for line in lines))
 
 
@@ -97,17 +126,20 @@ def main():
     questions.add_argument("out")
     questions.add_argument("--personas", type=int, default=100)
     questions.add_argument("--each", type=int, default=10)
+    memory = verbs.add_parser("memory")
+    memory.add_argument("out")
+    memory.add_argument("--personas", type=int, default=100)
     talks = verbs.add_parser("talks")
     talks.add_argument("out")
     talks.add_argument("--talks", type=int, default=200)
-    for verb in (questions, talks):
+    for verb in (questions, memory, talks):
         verb.add_argument("--seed", type=int, default=1)
     logits = verbs.add_parser("logits")
     logits.add_argument("kvasir")
     logits.add_argument("model")
     logits.add_argument("--talks", type=int, default=10)
     arguments = parser.parse_args()
-    return {"questions": write_questions, "talks": write_talks, "logits": compare_logits}[arguments.verb](arguments)
+    return {"questions": write_questions, "memory": write_memory, "talks": write_talks, "logits": compare_logits}[arguments.verb](arguments)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from persona import block, make_persona
 from talk import FACT_KINDS, fact_turn, Memory, other_turn
 
 # Names that are easy to say, no secret twice, no trade more than twice, and everything answered right.
-SEEDS = (31, 66, 8, 20, 28, 32, 35, 37, 38, 39, 45, 47, 51, 71, 73, 4, 5, 6, 13, 14, 15, 16, 17, 19)
+SEEDS = (31, 8, 20, 32, 35, 38, 39, 45, 51, 73, 5, 13, 14, 15, 16, 1, 3, 9, 22, 33, 42, 54, 62, 70)
 # What is asked, in any order; each time with other words.
 KINDS = ("twice", "name", "trade", "place", "mood", "goods", "price", "price", "family", "relative", "secret", "wrong words")
 
@@ -72,7 +72,7 @@ def draw_people():
     return [draw_person(seed) for seed in SEEDS]
 
 
-def quoted(text, width=96):
+def quoted(text, width=93):
     """A string literal, in parts where it is long; the facts of prices begin with a space."""
     parts = re.findall(r".{1,%d}(?:\s|$)" % width, text) if len(text) > width else [text]
     assert "".join(parts) == text and '"' not in text and "\\" not in text

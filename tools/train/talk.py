@@ -301,6 +301,19 @@ OTHER_KINDS = ("prying", "no family", "asks trade", "asks mood", "absent", "pres
                "visitor", "bought", "twice", "greet", "thanks")
 
 
+def told_first(random, kind, memory):
+    """What was never told is asked for seldom, what was told often: else to deny it would be right most of the time."""
+    if kind in ("visitor", "introduce"):
+        if memory.visitor:
+            return "visitor"
+        return "introduce" if random.random() < 0.9 else kind
+    if kind in ("bought", "buy"):
+        if memory.bought and random.random() < 0.6:
+            return "bought"
+        return "buy" if random.random() < 0.9 else kind
+    return kind
+
+
 def make_turns(random, persona, held_out, count):
     """A talk of so many turns, two thirds of them about single facts."""
     memory = Memory()
@@ -310,7 +323,7 @@ def make_turns(random, persona, held_out, count):
             turns.append(fact_turn(random, persona, held_out, random.choice(FACT_KINDS)))
         else:
             kind = "greet" if at == 0 and random.random() < 0.3 else random.choice(OTHER_KINDS)
-            turns.append(other_turn(random, persona, held_out, kind, memory))
+            turns.append(other_turn(random, persona, held_out, told_first(random, kind, memory), memory))
     if random.random() < 0.2:
         turns.append(other_turn(random, persona, held_out, "farewell", memory))
     return turns
