@@ -54,11 +54,15 @@ class CellSections {
     return part_bytes_[group][part];
   }
 
-  // How many cells of `cell_bytes` each are copied in one go where about `bytes` are to be: at least one, and
-  // whole groups of lanes where they are more.
+  // How many cells of `cell_bytes` each are copied in one go where about `bytes` are to be: whole groups of
+  // lanes, one at least, or what begins in the middle of one goes lane by lane; at least a cell of those so
+  // large that a group of them would take a while.
   [[nodiscard]] static std::uint64_t cells_at_once(std::uint64_t bytes, std::uint64_t cell_bytes) noexcept {
-    const std::uint64_t cells = std::max<std::uint64_t>(1, bytes / std::max<std::uint64_t>(1, cell_bytes));
-    return cells < pages::kCellsStep ? cells : cells / pages::kCellsStep * pages::kCellsStep;
+    constexpr std::uint64_t kGroupBytesMost = 262'144;
+    const std::uint64_t group = pages::kCellsStep * std::max<std::uint64_t>(1, cell_bytes);
+    if (group <= bytes) return bytes / group * pages::kCellsStep;
+    if (group <= kGroupBytesMost) return pages::kCellsStep;
+    return std::max<std::uint64_t>(1, bytes * pages::kCellsStep / group);
   }
   // The same for bytes of a state, whole numbers of it.
   [[nodiscard]] static std::uint64_t state_bytes_at_once(std::uint64_t bytes) noexcept {

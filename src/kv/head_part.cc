@@ -60,6 +60,26 @@ void copy_units(const std::byte* from, std::size_t from_step, std::byte* to, std
   }
 }
 
+// A row of blocks of `kUnits` bytes, between where scales and numbers lie each side by side and where a scale
+// stands before its block.
+template <std::size_t kUnits>
+void join_blocks(const std::byte* scales, const std::byte* numbers, std::byte* row,
+                 std::size_t blocks) noexcept {
+  constexpr std::size_t kScale = CellLayout::kScaleBytes;
+  for (std::size_t block = 0; block < blocks; ++block, row += kScale + kUnits) {
+    std::memcpy(row, scales + block * kScale, kScale);
+    std::memcpy(row + kScale, numbers + block * kUnits, kUnits);
+  }
+}
+template <std::size_t kUnits>
+void part_blocks(const std::byte* row, std::byte* scales, std::byte* numbers, std::size_t blocks) noexcept {
+  constexpr std::size_t kScale = CellLayout::kScaleBytes;
+  for (std::size_t block = 0; block < blocks; ++block, row += kScale + kUnits) {
+    std::memcpy(scales + block * kScale, row, kScale);
+    std::memcpy(numbers + block * kUnits, row + kScale, kUnits);
+  }
+}
+
 // Sixteen bytes of q4_0, as vectors.
 using Codes [[gnu::vector_size(16)]] = std::uint8_t;
 
@@ -207,6 +227,13 @@ void HeadPart::read_row(const std::byte* frame, std::size_t cell, std::byte* row
     const std::size_t bytes = numbers_.unit_bytes;
     return copy_units(frame + numbers_.at(cell), numbers_.unit_step(), row, bytes, dims_, bytes);
   }
+  if (numbers_.lanes == 1) {
+    const std::byte* const scales = frame + scales_.at(cell);
+    const std::byte* const numbers = frame + numbers_.at(cell);
+    if (element_ == CacheElement::kQ8_0)
+      return join_blocks<simd::kBlockDims>(scales, numbers, row, scales_.units);
+    return join_blocks<simd::kBlockDims / 2>(scales, numbers, row, scales_.units);
+  }
   for (std::size_t block = 0; block < scales_.units; ++block) {
     read_block(frame, cell, block, row + block * block_bytes());
   }
@@ -217,6 +244,13 @@ void HeadPart::write_row(std::byte* frame, std::size_t cell, const std::byte* ro
     const std::size_t bytes = numbers_.unit_bytes;
     copy_units(row, bytes, frame + numbers_.at(cell), numbers_.unit_step(), dims_, bytes);
     return clear_padding(frame, cell);
+  }
+  if (numbers_.lanes == 1) {
+    std::byte* const scales = frame + scales_.at(cell);
+    std::byte* const numbers = frame + numbers_.at(cell);
+    if (element_ == CacheElement::kQ8_0)
+      return part_blocks<simd::kBlockDims>(row, scales, numbers, scales_.units);
+    return part_blocks<simd::kBlockDims / 2>(row, scales, numbers, scales_.units);
   }
   for (std::size_t block = 0; block < scales_.units; ++block) {
     write_block(frame, cell, block, row + block * block_bytes());
