@@ -43,7 +43,7 @@ struct SaveOptions {
   int compression = 0;  // a level of zstd, 1 to 19; 0: none
 
   // While others compute, the share of the time that this may take from them: 0 to 1, and 1 as fast as it
-  // goes.
+  // goes; any other number is kInvalidArgument.
   double background = 0.04;
 
   // Called now and then from the calling thread with no lock held. To answer false ends it: kCancelled.

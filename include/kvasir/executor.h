@@ -122,8 +122,9 @@ struct Loaded {
 // its step); they may call anything that does not wait, and close or destroy this and every conversation.
 class Executor {
  public:
-  // kInvalidArgument names an option that makes no sense; kNoSpace where the pool does not fit into memory,
-  // with the bytes; kIo where no file can be made in spill_directory; kOutOfMemory.
+  // kInvalidArgument names an option that makes no sense, such as a spill_directory that is not there;
+  // kNoSpace where the pool does not fit into memory, with the bytes; kIo where no file can be made in
+  // spill_directory; kOutOfMemory.
   [[nodiscard]] static Result<Executor> create(const Model& model, const ExecutorOptions& options = {});
 
   Executor(Executor&&) noexcept;

@@ -39,6 +39,13 @@ Status report(const std::function<bool(const ArchiveProgress&)>& progress, std::
   return fail(Outcome::kCancelled, "the progress function has ended it");
 }
 
+Status check_share(double background) {
+  if (background >= 0 && background <= 1) return {};
+  return fail(Outcome::kInvalidArgument,
+              "a share of the time is a number from 0 to 1, not " + std::to_string(background),
+              {.setting = "background"});
+}
+
 }  // namespace
 
 // Leaves the others the rest of the time, where somebody else computes.
@@ -57,6 +64,7 @@ void Executor::pause_after(Nanoseconds spent, double share) {
 Result<ArchiveReport> Executor::save(std::optional<ConversationId> only, archive::Sink& sink,
                                      const SaveOptions& options) {
   return base::within_memory([&]() -> Result<ArchiveReport> {
+    KVASIR_TRY(check_share(options.background));
     Held<SaveJob> job(*this);
     {
       const Entered held(*this);
@@ -102,6 +110,7 @@ Status Executor::write_cells(SaveJob& job, archive::Writer& writer, const SaveOp
 Result<ArchiveReport> Executor::load(archive::Source& source, const LoadTarget& target,
                                      const LoadOptions& options) {
   return base::within_memory([&]() -> Result<ArchiveReport> {
+    KVASIR_TRY(check_share(options.background));
     KVASIR_ASSIGN(archive::Reader reader, archive::Reader::begin(source));
     KVASIR_ASSIGN(const Saved saved, read_small_sections(reader));
     ArchiveReport about = report_of(saved);

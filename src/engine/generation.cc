@@ -19,6 +19,9 @@ Status check(const GenerateOptions& options) {
     return fail(Outcome::kInvalidArgument, "an outbox holds 1 to " + std::to_string(kOutboxMax) + " pieces",
                 {.wanted = options.outbox, .limit = kOutboxMax});
   }
+  if (std::ranges::find(options.stop, std::string()) != options.stop.end())
+    return fail(Outcome::kInvalidArgument, "a stop string without a byte would end before the first",
+                {.setting = "stop"});
   return {};
 }
 

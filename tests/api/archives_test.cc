@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -117,6 +118,23 @@ TEST(Archives, ThatAreNotThereLeaveTheConversationAlone) {
   EXPECT_EQ(outcome_of(talk.load(store, "none")), Outcome::kNotFound);
   EXPECT_EQ(outcome_of(executor.load(store, "../none")), Outcome::kInvalidArgument);
   EXPECT_EQ(digest_of(executor), before);
+}
+
+TEST(Archives, AreRefusedAShareOfTimeThatIsNone) {
+  Executor executor = make_executor(1024);
+  Conversation talk = must(executor.conversation());
+  must(talk.prompt(some_tokens(5, 1)));
+  must(talk.wait());
+  std::vector<std::byte> bytes;
+  must(talk.save(bytes));
+  const std::vector<std::byte> before = bytes;
+  const std::uint64_t digest = digest_of(executor);
+  for (const double share : {-0.1, 1.5, std::numeric_limits<double>::quiet_NaN()}) {
+    EXPECT_EQ(outcome_of(talk.save(bytes, {.background = share})), Outcome::kInvalidArgument) << share;
+    EXPECT_EQ(outcome_of(talk.load(bytes, {.background = share})), Outcome::kInvalidArgument) << share;
+  }
+  EXPECT_EQ(bytes, before);
+  EXPECT_EQ(digest_of(executor), digest);
 }
 
 TEST(Archives, GoToFilesFunctionsAndStoresAndComeBackFromThem) {

@@ -305,6 +305,7 @@ TEST(Outcomes, ArgumentsThatCanNeverBeRightAreRefusedWithTheirNumbersAndChangeNo
       outcome_of(talk.generate({.max_tokens = 0})),
       outcome_of(talk.generate({.sampler = {.top_p = 2}})),
       outcome_of(talk.generate({.outbox = 0})),
+      outcome_of(talk.generate({.stop = {"end", ""}})),
       outcome_of(talk.when_ready({})),
       outcome_of(test::model().embedding(-1)),
       outcome_of(test::model().embedding(vocabulary)),
