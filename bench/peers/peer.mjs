@@ -6,13 +6,12 @@
 import process from "node:process";
 import {getLlama, LlamaLogLevel} from "node-llama-cpp";
 
-const [modelPath, threads, prompt, generate, batches] = process.argv.slice(2);
-const promptTokens = Number(prompt);
-const generated = Number(generate);
-const numbers = batches.split(",").map(Number);
-const most = Math.max(...numbers);
+const [modelPath, threadCount, promptLength, generateLength, batches] = process.argv.slice(2);
+const threads = Number(threadCount);
+const promptTokens = Number(promptLength);
+const generated = Number(generateLength);
 
-const llama = await getLlama({gpu: false, build: "never", logLevel: LlamaLogLevel.error, maxThreads: Number(threads)});
+const llama = await getLlama({gpu: false, build: "never", logLevel: LlamaLogLevel.error, maxThreads: threads});
 const model = await llama.loadModel({modelPath, gpuLayers: 0});
 const vocabulary = model.fileInfo.metadata.tokenizer?.ggml?.tokens?.length ?? 256;
 
@@ -26,43 +25,61 @@ function ids(count, seed) {
   return list;
 }
 
-const context = await model.createContext({
-  contextSize: promptTokens + generated + 64,
-  batchSize: Math.max(512, promptTokens),
-  sequences: most,
-  threads: Number(threads)
-});
+function contextFor(sequences, tokens) {
+  return model.createContext({
+    contextSize: tokens + 64,
+    batchSize: Math.max(512, tokens),
+    sequences,
+    threads: {ideal: threads, min: threads}
+  });
+}
+
+async function secondsOf(work) {
+  const start = process.hrtime.bigint();
+  await work();
+  return Number(process.hrtime.bigint() - start) * 1e-9;
+}
 
 async function promptRate() {
+  const context = await contextFor(1, promptTokens);
   const sequence = context.getSequence();
-  await sequence.evaluateWithoutGeneratingNewTokens(ids(16, 7));  // what is made at the first use
+  await sequence.evaluateWithoutGeneratingNewTokens(ids(promptTokens, 7));  // what is made at the first use
   await sequence.clearHistory();
-  const start = process.hrtime.bigint();
-  await sequence.evaluateWithoutGeneratingNewTokens(ids(promptTokens, 1));
-  const seconds = Number(process.hrtime.bigint() - start) * 1e-9;
-  await sequence.dispose();
+  const seconds = await secondsOf(() => sequence.evaluateWithoutGeneratingNewTokens(ids(promptTokens, 1)));
+  await context.dispose();
   return promptTokens / seconds;
 }
 
-async function generateSome(sequence, seed) {
-  let left = generated;
-  for await (const token of sequence.evaluate(ids(1, seed), {temperature: 0, yieldEogToken: true})) {
-    if (--left === 0) return token;
+// The tokens that were generated: fewer than wanted where the model ended its text and cannot be made to go on.
+async function generate(sequence, seed, wanted) {
+  let count = 0;
+  let next = ids(1, seed);
+  while (count < wanted) {
+    const before = count;
+    for await (const token of sequence.evaluate(next, {temperature: 0, yieldEogToken: true})) {
+      next = [token];
+      if (++count === wanted) break;
+    }
+    if (count === before) break;
   }
-  return null;
+  return count;
 }
 
 async function generationRate(conversations) {
+  const context = await contextFor(conversations, generated + 8);
   const sequences = Array.from({length: conversations}, () => context.getSequence());
-  const start = process.hrtime.bigint();
-  await Promise.all(sequences.map((sequence, i) => generateSome(sequence, i + 1)));
-  const seconds = Number(process.hrtime.bigint() - start) * 1e-9;
-  for (const sequence of sequences) await sequence.dispose();
-  return conversations * generated / seconds;
+  await Promise.all(sequences.map((sequence, i) => generate(sequence, i + 1, 4)));
+  let count = 0;
+  const seconds = await secondsOf(async () => {
+    const counts = await Promise.all(sequences.map((sequence, i) => generate(sequence, i + 100, generated)));
+    count = counts.reduce((sum, each) => sum + each, 0);
+  });
+  await context.dispose();
+  return count / seconds;
 }
 
 const result = {pp: await promptRate(), tg: {}};
-for (const number of numbers) result.tg[number] = await generationRate(number);
+for (const number of batches.split(",").map(Number)) result.tg[number] = await generationRate(number);
 console.log(JSON.stringify(result));
 await llama.dispose();
 process.exit(0);

@@ -125,6 +125,10 @@ std::vector<KeyRecipe> hybrid_keys() {
 const std::vector<TensorRecipe>& hybrid_layer() {
   static const std::vector<TensorRecipe> tensors = [] {
     std::vector<TensorRecipe> layer = llama_layer();
+    // As converters name it, without ".weight".
+    for (TensorRecipe& tensor : layer) {
+      if (tensor.name == "ffn_norm.weight") tensor.name = "ffn_norm";
+    }
     std::ranges::copy(scan_tensors(), std::back_inserter(layer));
     return layer;
   }();
@@ -195,6 +199,20 @@ const std::vector<TensorRecipe>& rwkv7_layer() {
   return tensors;
 }
 
+// The first layer has no value of an earlier one to take a part of: nothing reads its v1 and v2, and files
+// have them in the rank of the rate.
+const std::vector<TensorRecipe>& rwkv7_first_layer() {
+  static const std::vector<TensorRecipe> tensors = [] {
+    std::vector<TensorRecipe> layer = rwkv7_layer();
+    for (TensorRecipe& tensor : layer) {
+      if (tensor.name == "time_mix_v1.weight") tensor.dims = {kWidth, kDecayRank};
+      if (tensor.name == "time_mix_v2.weight") tensor.dims = {kDecayRank, kWidth};
+    }
+    return layer;
+  }();
+  return tensors;
+}
+
 // Models with recurrent states: a small scan, a small hybrid, and two of the sizes in use (Mamba-2 370M,
 // RWKV-7 World 0.4B).
 std::vector<Shape> recurrent_shapes() {
@@ -242,7 +260,7 @@ std::vector<Shape> recurrent_shapes() {
            {.width = 1024, .layers = 24, .feed_forward = 4096, .vocabulary = 65536, .scan_head_size = 64},
        .keys = rwkv7_keys(),
        .tensors = rwkv7_tensors(),
-       .stacks = {{"blk.", kLayers, rwkv7_layer()}}},
+       .stacks = {{"blk.", std::uint64_t{1}, rwkv7_first_layer()}, {"blk.", kLayers, rwkv7_layer(), 1}}},
   };
 }
 
@@ -519,7 +537,7 @@ std::vector<SynthTensor> tensors_of(const Shape& shape, const Sizes& sizes) {
   std::vector<SynthTensor> tensors;
   for (const TensorRecipe& recipe : shape.tensors) tensors.push_back(filled_in(recipe, "", sizes));
   for (const Stack& stack : shape.stacks) {
-    for (std::uint64_t layer = 0; layer < stack.layers.in(sizes); ++layer) {
+    for (std::uint64_t layer = stack.first; layer < stack.layers.in(sizes); ++layer) {
       const std::string prefix = fmt::format("{}{}.", stack.prefix, layer);
       for (const TensorRecipe& recipe : stack.tensors) tensors.push_back(filled_in(recipe, prefix, sizes));
     }

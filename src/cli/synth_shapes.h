@@ -84,11 +84,12 @@ struct TensorRecipe {
   std::vector<Extent> dims;  // fastest first
 };
 
-// Layers of one make: tensors named PREFIX0.NAME, PREFIX1.NAME, ...
+// Layers [first, layers) of one make: tensors named PREFIX0.NAME, PREFIX1.NAME, ...
 struct Stack {
   std::string_view prefix;
   Extent layers;
   std::span<const TensorRecipe> tensors;
+  std::uint64_t first = 0;
 };
 
 struct Shape {
