@@ -2,6 +2,11 @@
 
 #include <sched.h>
 
+#if defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
+
 #include <algorithm>
 #include <array>
 #include <cinttypes>
@@ -124,6 +129,14 @@ std::uint64_t available_memory(const char* root) noexcept {
   const std::uint64_t used = current - std::min(current, cached);
   const std::uint64_t in_group = limit - std::min(limit, used);
   return available == 0 ? in_group : std::min(available, in_group);
+}
+
+bool has_arm_dot_products() noexcept {
+#if defined(__aarch64__)
+  return (::getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
+#else
+  return false;
+#endif
 }
 
 }  // namespace kvasir::base

@@ -16,4 +16,8 @@ namespace kvasir::base {
 // Sources: proc(5), "MemAvailable"; Linux kernel documentation, cgroup-v2, "memory.max" and "memory.stat".
 [[nodiscard]] std::uint64_t available_memory(const char* root = "") noexcept;
 
+// Whether this is an Arm processor with dot products of bytes. Source: Linux kernel documentation,
+// arm64/elf_hwcaps, "HWCAP_ASIMDDP".
+[[nodiscard]] bool has_arm_dot_products() noexcept;
+
 }  // namespace kvasir::base

@@ -1,6 +1,7 @@
 // The walk of products over codes, for any set of instructions. Included by one file for each set, inside its
 // anonymous namespace, after a struct `Isa` that names the vectors (Bytes: sixteen rows of four codes, Ints
-// and Floats: sixteen rows), what is done to them, and how large a tile its registers hold.
+// and Floats: sixteen rows), what is done to them, how large a tile its registers hold, and whether its dot
+// products of codes of eight bits, whose zero is 128, take that off themselves.
 #include <algorithm>
 #include <type_traits>
 #include <utility>
@@ -145,8 +146,9 @@ KVASIR_INLINE void SumSubBlock(const PanelReader<kKind>* readers, const TileColu
                                std::size_t sub, Isa::Ints* whole) {
   constexpr CodeRecipe kRecipe = recipe_of(kKind);
   constexpr bool kWide = kRecipe.bits == 8 || kRecipe.table != CodeTable::kNone;
+  static_assert(!kWide || kRecipe.zero_bits == 7);
   Unrolled<kColumns>([&](auto c) KVASIR_INLINE_LAMBDA {
-    const Isa::Ints begin = kRecipe.zero_bits < 0
+    const Isa::Ints begin = kRecipe.zero_bits < 0 || (kWide && Isa::kWideCodesLoseTheirZero)
                                 ? Isa::NoInts()
                                 : Isa::SplatInts(-x.sums[c][sub] * (1 << std::max(0, kRecipe.zero_bits)));
     Unrolled<kPanels>([&](auto p) KVASIR_INLINE_LAMBDA { whole[p * kColumns + c] = begin; });

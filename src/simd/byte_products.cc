@@ -7,6 +7,8 @@ namespace kvasir::simd {
 std::span<const BytePath> byte_paths() noexcept {
 #if defined(__x86_64__)
   static const std::array paths = {kAvx512Bytes, kAvx2Bytes, kPortableBytes};
+#elif defined(__aarch64__)
+  static const std::array paths = {kNeonBytes, kPortableBytes};
 #else
   static const std::array paths = {kPortableBytes};
 #endif

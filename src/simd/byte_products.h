@@ -44,6 +44,8 @@ extern const BytePath kPortableBytes;
 #if defined(__x86_64__)
 extern const BytePath kAvx2Bytes;
 extern const BytePath kAvx512Bytes;
+#elif defined(__aarch64__)
+extern const BytePath kNeonBytes;
 #endif
 
 }  // namespace kvasir::simd

@@ -36,6 +36,7 @@ struct Isa {
 
   static constexpr std::size_t kPanelsAtOnce = 1;
   static constexpr std::size_t kColumnsAtOnce = 4;
+  static constexpr bool kWideCodesLoseTheirZero = false;
   static constexpr std::size_t kPanelsOfOneColumn = 2;
 
   KVASIR_INLINE static void Fetch(const std::uint8_t* from) {

@@ -33,6 +33,7 @@ struct Isa {
 
   static constexpr std::size_t kPanelsAtOnce = 2;
   static constexpr std::size_t kColumnsAtOnce = 6;
+  static constexpr bool kWideCodesLoseTheirZero = false;
   static constexpr std::size_t kPanelsOfOneColumn = 4;
 
   KVASIR_INLINE static void Fetch(const std::uint8_t* from) {
