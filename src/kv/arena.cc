@@ -128,24 +128,39 @@ void Arena::resolve(const LayerGeometry& layer, std::span<const FrameRun> runs, 
 }
 
 // Reads the visible cells of the runs as they are stored, and no other (A2, A3).
-void Arena::attend(const LayerGeometry& layer, std::uint32_t head, const Scoring& scoring,
-                   const ResolvedRuns& runs, std::span<const simd::AttentionQuery> queries) const noexcept {
+simd::AttentionShape Arena::shape_of(const LayerGeometry& layer, std::uint32_t head,
+                                     const Scoring& scoring) const noexcept {
   const HeadPart keys = keys_of(layer, head);
   const HeadPart values = values_of(layer, head);
   const std::size_t first_values = values_of(layer, 0).numbers().offset;
-  const simd::AttentionShape shape{.key_dims = layer.key_dims,
-                                   .value_dims = layer.value_dims,
-                                   .key_element = types_.keys,
-                                   .value_element = types_.values,
-                                   .keys_offset = keys.numbers().offset,
-                                   .values_offset = values.numbers().offset - first_values,
-                                   .key_scales_offset = keys.scales().offset,
-                                   .value_scales_offset = values.scales().offset - first_values,
-                                   .scale = scoring.scale,
-                                   .soft_cap = scoring.soft_cap,
-                                   .positions = scoring.positions,
-                                   .reach = scoring.reach};
-  simd::attend(shape, runs.runs_, queries);
+  return {.key_dims = layer.key_dims,
+          .value_dims = layer.value_dims,
+          .key_element = types_.keys,
+          .value_element = types_.values,
+          .keys_offset = keys.numbers().offset,
+          .values_offset = values.numbers().offset - first_values,
+          .key_scales_offset = keys.scales().offset,
+          .value_scales_offset = values.scales().offset - first_values,
+          .scale = scoring.scale,
+          .soft_cap = scoring.soft_cap,
+          .positions = scoring.positions,
+          .reach = scoring.reach};
+}
+
+void Arena::attend(const LayerGeometry& layer, std::uint32_t head, const Scoring& scoring,
+                   const ResolvedRuns& runs, std::span<const simd::AttentionQuery> queries) const noexcept {
+  simd::attend(shape_of(layer, head, scoring), runs.runs_, queries);
+}
+
+void Arena::attend_tiles(const LayerGeometry& layer, std::uint32_t head, const Scoring& scoring,
+                         const ResolvedRuns& runs, std::span<const simd::AttentionQuery> queries,
+                         const simd::KeptTiles& tiles) const noexcept {
+  simd::attend_tiles(shape_of(layer, head, scoring), runs.runs_, queries, tiles);
+}
+
+void Arena::merge_tiles(const LayerGeometry& layer, std::span<const simd::AttentionQuery> queries,
+                        const simd::KeptTiles& tiles) const noexcept {
+  simd::merge_tiles(shape_of(layer, 0, {}), queries, tiles);
 }
 
 }  // namespace kvasir::kv

@@ -117,6 +117,13 @@ class Arena {
   void attend(const LayerGeometry& layer, std::uint32_t head, const Scoring& scoring,
               const ResolvedRuns& runs, std::span<const simd::AttentionQuery> queries) const noexcept;
 
+  // The same in two steps, as simd::attend_tiles and simd::merge_tiles say.
+  void attend_tiles(const LayerGeometry& layer, std::uint32_t head, const Scoring& scoring,
+                    const ResolvedRuns& runs, std::span<const simd::AttentionQuery> queries,
+                    const simd::KeptTiles& tiles) const noexcept;
+  void merge_tiles(const LayerGeometry& layer, std::span<const simd::AttentionQuery> queries,
+                   const simd::KeptTiles& tiles) const noexcept;
+
   // The copy jobs: at most a page of cells of one layer. Each of them allocates nothing and cannot fail; the
   // cells lie within their page.
 
@@ -186,6 +193,8 @@ class Arena {
   // The parts of one layer: the same for every frame.
   [[nodiscard]] HeadPart keys_of(const LayerGeometry& layer, std::uint32_t head) const noexcept;
   [[nodiscard]] HeadPart values_of(const LayerGeometry& layer, std::uint32_t head) const noexcept;
+  [[nodiscard]] simd::AttentionShape shape_of(const LayerGeometry& layer, std::uint32_t head,
+                                              const Scoring& scoring) const noexcept;
 
   // Rows of one head, `step` bytes apart.
   struct Rows {

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
+#include "base/checked.h"
 #include "base/try.h"
 #include "model/part_kinds.h"
 #include "simd/elementwise.h"
@@ -12,6 +14,9 @@
 
 namespace kvasir::model {
 namespace {
+
+// A piece of a cache that is worth a thread's turn.
+constexpr std::size_t kTilesOfPiece = 4;
 
 // Finds where the cells of a sequence lie in this layer.
 void resolve(const OpenPass& open, const CellAttention& cells, std::size_t index) {
@@ -44,6 +49,46 @@ void find_positions(const OpenPass& open, const CellAttention& cells, std::size_
   }
 }
 
+// The tiles that the rows of a block see.
+simd::KeptTiles tiles_of(const OpenPass& open, const CellAttention& cells, const AttentionBlock& block) {
+  simd::KeptTiles tiles = {.begin = SIZE_MAX};
+  for (std::uint32_t row = block.first_row; row < block.first_row + block.rows; ++row) {
+    const Sight sight = open.sights.of(open.pass, cells.group, row);
+    tiles.begin = std::min<std::size_t>(tiles.begin, sight.first / simd::kTile);
+    tiles.end = std::max<std::size_t>(tiles.end, base::div_up<std::size_t>(sight.end, simd::kTile));
+  }
+  tiles.begin = std::min(tiles.begin, tiles.end);
+  return tiles;
+}
+
+bool any_hidden(const OpenPass& open, const CellAttention& cells) {
+  for (std::size_t row = 0; row < open.rows(); ++row) {
+    if (!open.sights.of(open.pass, cells.group, row).hidden.empty()) return true;
+  }
+  return false;
+}
+
+// Where there are fewer blocks than threads can share, and caches are long, blocks are read in pieces.
+// Without the memory for that they stay whole.
+void plan_pieces(const OpenPass& open, const CellAttention& cells, std::size_t threads) {
+  AttentionScratch& scratch = open.workspace->attention;
+  scratch.pieces = 1;
+  const std::size_t whole = scratch.blocks.size() * cells.geometry.kv_heads;
+  if (threads == 1 || whole >= 2 * threads || any_hidden(open, cells)) return;
+  std::size_t most = 0;
+  for (const AttentionBlock& block : scratch.blocks) {
+    const simd::KeptTiles tiles = tiles_of(open, cells, block);
+    most = std::max(most, tiles.end - tiles.begin);
+  }
+  const std::size_t pieces = std::min(base::div_up(4 * threads, whole), most / kTilesOfPiece);
+  if (pieces < 2) return;
+  // Some tiles more than there are, so that not every tile that a conversation begins takes memory anew.
+  const std::size_t width = simd::kQueriesAtOnce * simd::tile_floats(cells.geometry.value_dims);
+  if (!grow(scratch.kept, std::bit_ceil(whole * most), width)) return;
+  scratch.most_tiles = most;
+  scratch.pieces = pieces;
+}
+
 void plan_reading(const OpenPass& open, const CellAttention& cells, StageItems& items) {
   AttentionScratch& scratch = open.workspace->attention;
   const std::uint32_t heads_at_once = std::min<std::uint32_t>(cells.heads_per_kv(), simd::kQueriesAtOnce);
@@ -64,21 +109,31 @@ void plan_reading(const OpenPass& open, const CellAttention& cells, StageItems& 
     const Sight sight = open.sights.of(open.pass, cells.group, sequence.first_row + sequence.rows - 1);
     visible = std::max(visible, sight.end - sight.first);
   }
+  plan_pieces(open, cells, items.threads());
   const std::size_t dims = cells.geometry.key_dims + cells.geometry.value_dims;
-  items.plan(scratch.blocks.size() * cells.geometry.kv_heads, simd::kQueriesAtOnce * dims * visible);
+  items.plan(scratch.blocks.size() * cells.geometry.kv_heads * scratch.pieces,
+             simd::kQueriesAtOnce * dims * visible / scratch.pieces);
 }
 
-void read_cells(const OpenPass& open, const CellAttention& cells, std::size_t item) noexcept {
-  AttentionScratch& scratch = open.workspace->attention;
-  const AttentionBlock& block = scratch.blocks[item / cells.geometry.kv_heads];
-  const auto kv_head = static_cast<std::uint32_t>(item % cells.geometry.kv_heads);
-  std::array<simd::AttentionQuery, simd::kQueriesAtOnce> queries;
+// A block and KV head: its queries, and the tiles that they see.
+struct Reading {
+  const AttentionBlock* block = nullptr;
+  std::uint32_t kv_head = 0;
+  std::array<simd::AttentionQuery, simd::kQueriesAtOnce> queries = {};
   std::size_t count = 0;
+
+  [[nodiscard]] std::span<const simd::AttentionQuery> all() const { return std::span(queries).first(count); }
+};
+
+Reading reading_of(const OpenPass& open, const CellAttention& cells, std::size_t index) noexcept {
+  AttentionScratch& scratch = open.workspace->attention;
+  const AttentionBlock& block = scratch.blocks[index / cells.geometry.kv_heads];
+  Reading reading = {&block, static_cast<std::uint32_t>(index % cells.geometry.kv_heads)};
   for (std::uint32_t row = block.first_row; row < block.first_row + block.rows; ++row) {
     const Sight sight = open.sights.of(open.pass, cells.group, row);
     for (std::uint32_t i = 0; i < block.heads; ++i) {
-      const std::size_t head = kv_head * cells.heads_per_kv() + block.first_head + i;
-      simd::AttentionQuery& query = queries[count++];
+      const std::size_t head = reading.kv_head * cells.heads_per_kv() + block.first_head + i;
+      simd::AttentionQuery& query = reading.queries[reading.count++];
       query.query = scratch.turned.row(open.variants[row].first).data() + head * cells.geometry.key_dims;
       query.out = scratch.attended.row(row).data() + head * cells.geometry.value_dims;
       query.visible = sight.end;
@@ -91,13 +146,43 @@ void read_cells(const OpenPass& open, const CellAttention& cells, std::size_t it
       query.position = static_cast<std::int32_t>(open.pass.rows[row].position);
     }
   }
+  return reading;
+}
+
+kv::Arena::Scoring scoring_of(const OpenPass& open, const CellAttention& cells, std::uint32_t sequence) {
   kv::Arena::Scoring scoring{.scale = cells.scale, .soft_cap = cells.soft_cap};
   if (cells.bias != nullptr) {
-    scoring.positions = scratch.positions[block.sequence].data();
+    scoring.positions = open.workspace->attention.positions[sequence].data();
     scoring.reach = cells.bias->reach;
   }
-  open.arena->attend(cells.geometry, kv_head, scoring, scratch.resolved[block.sequence],
-                     std::span(queries).first(count));
+  return scoring;
+}
+
+void read_cells(const OpenPass& open, const CellAttention& cells, std::size_t item) noexcept {
+  AttentionScratch& scratch = open.workspace->attention;
+  const std::size_t whole = item / scratch.pieces;
+  const Reading reading = reading_of(open, cells, whole);
+  const kv::ResolvedRuns& runs = scratch.resolved[reading.block->sequence];
+  const kv::Arena::Scoring scoring = scoring_of(open, cells, reading.block->sequence);
+  if (scratch.pieces == 1)
+    return open.arena->attend(cells.geometry, reading.kv_head, scoring, runs, reading.all());
+  const simd::KeptTiles tiles = tiles_of(open, cells, *reading.block);
+  const std::size_t piece = item % scratch.pieces;
+  const std::size_t begin = (tiles.end - tiles.begin) * piece / scratch.pieces;
+  const std::size_t end = (tiles.end - tiles.begin) * (piece + 1) / scratch.pieces;
+  if (begin == end) return;
+  float* const kept = scratch.kept.row(whole * scratch.most_tiles).data() +
+                      begin * reading.count * simd::tile_floats(cells.geometry.value_dims);
+  open.arena->attend_tiles(cells.geometry, reading.kv_head, scoring, runs, reading.all(),
+                           {tiles.begin + begin, tiles.begin + end, kept});
+}
+
+void merge_pieces(const OpenPass& open, const CellAttention& cells, std::size_t index) noexcept {
+  AttentionScratch& scratch = open.workspace->attention;
+  const Reading reading = reading_of(open, cells, index);
+  simd::KeptTiles tiles = tiles_of(open, cells, *reading.block);
+  tiles.kept = scratch.kept.row(index * scratch.most_tiles).data();
+  open.arena->merge_tiles(cells.geometry, reading.all(), tiles);
 }
 
 }  // namespace
@@ -190,6 +275,15 @@ void store_cell(const OpenPass& open, const CellAttention& cells, std::size_t ro
 void add_reading(const CellAttention& cells, StageList& stages) {
   stages.add({.plan = [&cells](OpenPass& open, StageItems& items) { plan_reading(open, cells, items); },
               .run = [&cells](OpenPass& open, std::size_t item) { read_cells(open, cells, item); },
+              .attends = true});
+  stages.add({.plan =
+                  [&cells](OpenPass& open, StageItems& items) {
+                    const AttentionScratch& scratch = open.workspace->attention;
+                    if (scratch.pieces == 1) return;
+                    items.plan(scratch.blocks.size() * cells.geometry.kv_heads,
+                               scratch.most_tiles * simd::kQueriesAtOnce * cells.geometry.value_dims);
+                  },
+              .run = [&cells](OpenPass& open, std::size_t item) { merge_pieces(open, cells, item); },
               .attends = true});
 }
 

@@ -89,6 +89,9 @@ class StageItems {
     add_product(linear.weight, linear.bias, input, output);
   }
 
+  // Threads that do them.
+  [[nodiscard]] std::size_t threads() const noexcept { return threads_; }
+
   void clear() noexcept;
   [[nodiscard]] std::size_t count() const noexcept { return items_; }
   [[nodiscard]] std::size_t of_job() const noexcept { return job_items_; }

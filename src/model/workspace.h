@@ -38,6 +38,11 @@ struct AttentionScratch {
   std::vector<kv::ResolvedRuns> resolved;            // [sequence]
   std::vector<std::vector<std::int32_t>> positions;  // [sequence]: of its cells by ordinal, for biases
   std::vector<AttentionBlock> blocks;
+  // A long cache with few rows is read in pieces: how many there are of each block and KV head, and what is
+  // kept of each tile for all queries of a block.
+  std::size_t pieces = 1;
+  std::size_t most_tiles = 0;  // of a block
+  FloatRows kept;              // [(block, KV head) * most_tiles + tile]
 
   // Room for this many variants of queries in a pass (see OpenPass); there is always room for two a row.
   // kOutOfMemory, with nothing changed.

@@ -61,6 +61,7 @@ struct Share {
   std::size_t last;
   float keep;  // factor of what was gathered before
   float take;  // factor of the tile's sums
+  bool alone;  // nothing was, nor is: the tile's sums are kept as they are
 };
 
 // Where keys are read: the first group's numbers and scales, how far apart groups lie, and what is asked for
@@ -339,6 +340,10 @@ void AddChunks(const Tile& tile, const Share* shares, std::size_t chunk) {
     }
     for (std::size_t c = 0; c < kChunks; ++c) {
       float* to = shares[q].gathered->sums + (chunk + c) * 16;
+      if (shares[q].alone) {
+        StoreFloats(acc[q * kChunks + c], to);
+        continue;
+      }
       StoreFloats(
           MulAdd(acc[q * kChunks + c], Splat(shares[q].take), Mul(LoadFloats(to), Splat(shares[q].keep))),
           to);
@@ -417,6 +422,7 @@ OrdinalRange NextSeen(const AttentionQuery& query, std::size_t begin, std::size_
 
 // What is taken of a tile at once: what each query sees of it without a gap.
 struct Shares {
+  bool alone = false;
   Share shares[kQueriesAtOnce];
   float maxima[kQueriesAtOnce];        // of the scores
   alignas(64) float factors[16] = {};  // the exponents of `keep`, then those of `take`
@@ -435,7 +441,7 @@ void AddShare(float* scores, std::size_t first, std::size_t last, Gathered& gath
   to.factors[kQueriesAtOnce + to.count] = greatest.score - new_max;
   gathered.max = new_max;
   to.maxima[to.count] = greatest.score;
-  to.shares[to.count++] = {scores, &gathered, first, last, 0, 0};
+  to.shares[to.count++] = {scores, &gathered, first, last, 0, 0, to.alone};
 }
 
 // Turns the scores of the shares into weights and merges their sums, and those of the values, into what the
@@ -455,11 +461,12 @@ void TakeShares(const AttentionShape& shape, Tile& tile, Shares& all) {
 // Merges the tile that begins at `start` into what the queries have gathered: what each of them sees up to
 // where cells are hidden from it, and then what it sees behind.
 void GatherTile(const AttentionShape& shape, std::span<const AttentionQuery> queries, std::size_t start,
-                Tile& tile, Gathered* gathered) {
+                bool alone, Tile& tile, Gathered* gathered) {
   std::array<std::size_t, kQueriesAtOnce> taken = {};
   for (std::size_t q = 0; q < queries.size(); ++q) taken[q] = std::max(start, queries[q].first);
   for (bool more = true; more;) {
     Shares shares;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled as far as counted
+    shares.alone = alone;
     more = false;
     for (std::size_t q = 0; q < queries.size(); ++q) {
       const std::size_t end = std::min(start + kTile, queries[q].visible);
@@ -481,17 +488,17 @@ float SinkWeight(float sink, float max) {
   return lanes[0];
 }
 
-void Attend(const AttentionShape& shape, std::span<const CellRun> runs,
-            std::span<const AttentionQuery> queries) {
+// Scores the tiles that the queries see, one after the other, and calls take(start, tile) with each.
+template <class Take>
+void ThroughTiles(const AttentionShape& shape, std::span<const CellRun> runs,
+                  std::span<const AttentionQuery> queries, const Take& take) {
   Tile tile;  // NOLINT(cppcoreguidelines-pro-type-member-init): 6 KB, of which what is read is written first
-  std::array<Gathered, kQueriesAtOnce> gathered;
-  const std::size_t padded = (shape.value_dims + 15) / 16 * 16;
   std::size_t first = std::numeric_limits<std::size_t>::max();
   std::size_t visible = 0;
-  for (std::size_t q = 0; q < queries.size(); ++q) {
-    first = std::min(first, queries[q].first);
-    visible = std::max(visible, queries[q].visible);
-    std::fill_n(gathered[q].sums, padded, 0.0f);
+  for (const AttentionQuery& query : queries) {
+    if (query.first >= query.visible) continue;
+    first = std::min(first, query.first);
+    visible = std::max(visible, query.visible);
   }
   FarCells far(shape, runs);
   std::size_t first_run = 0;
@@ -501,16 +508,84 @@ void Attend(const AttentionShape& shape, std::span<const CellRun> runs,
     const Stretch stretch = {start, scored, std::min(visible, start + kTile)};
     scored = ScoreTile(shape, runs.subspan(first_run), queries, stretch, far, tile);
     AddBias(shape, queries, start, stretch.begin, scored, tile);
-    GatherTile(shape, queries, start, tile, gathered.data());
+    take(start, tile);
     if (scored > start + kTile) CarryOver(queries.size(), scored - (start + kTile), tile);
   }
+}
+
+// Writes what a query has read.
+void Finish(const AttentionShape& shape, const AttentionQuery& query, const Gathered& gathered) {
+  float weight = gathered.weight;
+  if (weight != 0 && query.sink != kMinusInfinity) weight += SinkWeight(query.sink, gathered.max);
+  for (std::size_t d = 0; d < shape.value_dims; ++d)
+    query.out[d] = weight == 0 ? 0.0f : gathered.sums[d] / weight;
+}
+
+std::size_t PaddedDims(const AttentionShape& shape) {
+  return (shape.value_dims + 15) / 16 * 16;
+}
+
+void Attend(const AttentionShape& shape, std::span<const CellRun> runs,
+            std::span<const AttentionQuery> queries) {
+  std::array<Gathered, kQueriesAtOnce> gathered;
+  for (std::size_t q = 0; q < queries.size(); ++q) std::fill_n(gathered[q].sums, PaddedDims(shape), 0.0f);
+  ThroughTiles(shape, runs, queries, [&](std::size_t start, Tile& tile) {
+    GatherTile(shape, queries, start, false, tile, gathered.data());
+  });
+  for (std::size_t q = 0; q < queries.size(); ++q) Finish(shape, queries[q], gathered[q]);
+}
+
+// What is kept of a query and a tile: these numbers, and from the sixteenth on the sums of values.
+enum KeptOf : std::size_t { kKeptMax, kKeptWeight, kKeptSeen, kKeptSums = 16 };
+
+void AttendTiles(const AttentionShape& shape, std::span<const CellRun> runs,
+                 std::span<const AttentionQuery> queries, const KeptTiles& tiles) {
+  std::array<AttentionQuery, kQueriesAtOnce> some;
   for (std::size_t q = 0; q < queries.size(); ++q) {
-    float weight = gathered[q].weight;
-    if (weight != 0 && queries[q].sink != kMinusInfinity)
-      weight += SinkWeight(queries[q].sink, gathered[q].max);
-    for (std::size_t d = 0; d < shape.value_dims; ++d) {
-      queries[q].out[d] = weight == 0 ? 0.0f : gathered[q].sums[d] / weight;
+    some[q] = queries[q];
+    some[q].first = std::max(some[q].first, tiles.begin * kTile);
+    some[q].visible = std::min(some[q].visible, tiles.end * kTile);
+  }
+  const std::span<const AttentionQuery> within = std::span(some).first(queries.size());
+  const std::size_t floats = tile_floats(shape.value_dims);
+  for (std::size_t i = 0; i < (tiles.end - tiles.begin) * queries.size(); ++i)
+    tiles.kept[i * floats + kKeptSeen] = 0;
+  ThroughTiles(shape, runs, within, [&](std::size_t start, Tile& tile) {
+    std::array<Gathered, kQueriesAtOnce> gathered;
+    GatherTile(shape, within, start, true, tile, gathered.data());
+    float* to = tiles.kept + (start / kTile - tiles.begin) * within.size() * floats;
+    for (std::size_t q = 0; q < within.size(); ++q, to += floats) {
+      // Without cells that weigh anything nothing was gathered.
+      if (gathered[q].weight == 0) continue;
+      to[kKeptMax] = gathered[q].max;
+      to[kKeptWeight] = gathered[q].weight;
+      to[kKeptSeen] = 1;
+      std::copy_n(gathered[q].sums, PaddedDims(shape), to + kKeptSums);
     }
+  });
+}
+
+void MergeTiles(const AttentionShape& shape, std::span<const AttentionQuery> queries,
+                const KeptTiles& tiles) {
+  const std::size_t floats = tile_floats(shape.value_dims);
+  for (std::size_t q = 0; q < queries.size(); ++q) {
+    Gathered gathered;
+    std::fill_n(gathered.sums, PaddedDims(shape), 0.0f);
+    const float* from = tiles.kept + q * floats;
+    for (std::size_t tile = tiles.begin; tile < tiles.end; ++tile, from += queries.size() * floats) {
+      if (from[kKeptSeen] == 0) continue;
+      const float max = gathered.max > from[kKeptMax] ? gathered.max : from[kKeptMax];
+      alignas(64) float factors[16] = {gathered.weight == 0 ? kMinusInfinity : gathered.max - max,
+                                       from[kKeptMax] - max};
+      StoreFloats(Exp(LoadFloats(factors)), factors);
+      gathered.max = max;
+      gathered.weight = gathered.weight * factors[0] + from[kKeptWeight] * factors[1];
+      for (std::size_t d = 0; d < shape.value_dims; d += 16) {
+        const F16x before = Mul(LoadFloats(gathered.sums + d), Splat(factors[0]));
+        StoreFloats(MulAdd(LoadFloats(from + kKeptSums + d), Splat(factors[1]), before), gathered.sums + d);
+      }
+    }
+    Finish(shape, queries[q], gathered);
   }
 }
 
@@ -522,11 +597,23 @@ HWY_AFTER_NAMESPACE();
 namespace kvasir::simd {
 namespace {
 HWY_EXPORT(Attend);
+HWY_EXPORT(AttendTiles);
+HWY_EXPORT(MergeTiles);
 }  // namespace
 
 void attend(const AttentionShape& shape, std::span<const CellRun> runs,
             std::span<const AttentionQuery> queries) noexcept {
   HWY_DYNAMIC_DISPATCH(Attend)(shape, runs, queries);
+}
+
+void attend_tiles(const AttentionShape& shape, std::span<const CellRun> runs,
+                  std::span<const AttentionQuery> queries, const KeptTiles& tiles) noexcept {
+  HWY_DYNAMIC_DISPATCH(AttendTiles)(shape, runs, queries, tiles);
+}
+
+void merge_tiles(const AttentionShape& shape, std::span<const AttentionQuery> queries,
+                 const KeptTiles& tiles) noexcept {
+  HWY_DYNAMIC_DISPATCH(MergeTiles)(shape, queries, tiles);
 }
 
 }  // namespace kvasir::simd

@@ -87,4 +87,29 @@ inline constexpr std::size_t kMaxValueDims = kMaxHeadDims;
 void attend(const AttentionShape& shape, std::span<const CellRun> runs,
             std::span<const AttentionQuery> queries) noexcept;
 
+// The same for long caches in two steps, of which several threads may do the first, each for some of the
+// tiles: merging what each tile gave, in order, leaves the bits that attend() leaves. For queries without
+// hidden cells.
+
+// Floats that are kept of one query and tile.
+[[nodiscard]] constexpr std::size_t tile_floats(std::size_t value_dims) noexcept {
+  return 16 + (value_dims + 15) / 16 * 16;
+}
+
+// The tiles [begin, end), counted from the conversation's start, and what is kept of them: of query q and
+// tile t at kept + ((t - begin) * queries + q) * tile_floats(value_dims), a multiple of 64 bytes.
+struct KeptTiles {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  float* kept = nullptr;
+};
+
+// Keeps what the queries make of each of the tiles. Runs as attend() takes them.
+void attend_tiles(const AttentionShape& shape, std::span<const CellRun> runs,
+                  std::span<const AttentionQuery> queries, const KeptTiles& tiles) noexcept;
+
+// Merges what is kept of all tiles that the queries see.
+void merge_tiles(const AttentionShape& shape, std::span<const AttentionQuery> queries,
+                 const KeptTiles& tiles) noexcept;
+
 }  // namespace kvasir::simd

@@ -5,7 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <limits>
 #include <random>
@@ -88,6 +90,7 @@ struct Lay {
   std::size_t variant_count = 1;
   float poison = 0;
   float soft_cap = 0;
+  std::size_t pieces = 1;  // in which the tiles are gone through, if more, the last piece first
 
   [[nodiscard]] std::uint32_t variant(std::size_t i) const {
     return variants.empty() ? 0 : variants[first + i];
@@ -129,6 +132,29 @@ std::vector<AttentionQuery> queries_of(const Data& data, std::size_t dims, const
 
 constexpr float kScale = 0.25f;
 
+// attend() in its two steps.
+void attend_in_pieces(const AttentionShape& shape, std::span<const CellRun> runs,
+                      std::span<const AttentionQuery> queries, std::size_t pieces) {
+  KeptTiles all = {.begin = SIZE_MAX};
+  for (const AttentionQuery& query : queries) {
+    all.begin = std::min(all.begin, query.first / kTile);
+    all.end = std::max(all.end, (query.visible + kTile - 1) / kTile);
+  }
+  all.begin = std::min(all.begin, all.end);
+  const std::size_t tiles = all.end - all.begin;
+  const std::size_t of_tile = queries.size() * tile_floats(shape.value_dims);
+  // What nobody writes is NaN.
+  std::vector<float> memory(tiles * of_tile + 16, NAN);
+  all.kept = memory.data();
+  while (reinterpret_cast<std::uintptr_t>(all.kept) % 64 != 0) ++all.kept;
+  for (std::size_t piece = pieces; piece-- > 0;) {
+    const std::size_t begin = tiles * piece / pieces;
+    const std::size_t end = tiles * (piece + 1) / pieces;
+    attend_tiles(shape, runs, queries, {all.begin + begin, all.begin + end, all.kept + begin * of_tile});
+  }
+  merge_tiles(shape, queries, all);
+}
+
 std::vector<float> attend_at(const Data& data, const Lay& lay, std::size_t dims,
                              const std::vector<Sight>& sights) {
   std::size_t pages = 0;
@@ -143,7 +169,12 @@ std::vector<float> attend_at(const Data& data, const Lay& lay, std::size_t dims,
   const std::vector<AttentionQuery> queries = queries_of(data, dims, sights, lay.variant_count, out);
   const AttentionShape shape{.key_dims = dims, .value_dims = dims, .scale = kScale, .soft_cap = lay.soft_cap};
   for (std::size_t q = 0; q < queries.size(); q += kQueriesAtOnce) {
-    attend(shape, runs, std::span(queries).subspan(q, std::min(kQueriesAtOnce, queries.size() - q)));
+    const std::span some = std::span(queries).subspan(q, std::min(kQueriesAtOnce, queries.size() - q));
+    if (lay.pieces == 1) {
+      attend(shape, runs, some);
+    } else {
+      attend_in_pieces(shape, runs, some, lay.pieces);
+    }
   }
   return out;
 }
@@ -473,6 +504,35 @@ TEST(Attention, ScoresEveryRunWithItsOwnVariantOfTheQuery) {
     ASSERT_TRUE(
         same_bits(naive(data, dims, sights, variants, variant_count), attend_at(data, lay, dims, sights)))
         << "trial " << trial;
+  }
+}
+
+TEST(Attention, GivesTheBitsOfItsDefinitionInPiecesOfTilesThatAreMerged) {
+  const std::size_t dims = 40;
+  const std::size_t cells = 1100;
+  std::mt19937 random(11);
+  for (int trial = 0; trial < 60; ++trial) {
+    const std::size_t variant_count = 1 + random() % 3;
+    const std::size_t count = 1 + random() % kQueriesAtOnce;
+    const Data data = random_data(cells, dims, count * variant_count, random());
+    std::vector<std::uint32_t> variants(cells);
+    for (std::size_t i = 0; i < cells; ++i) variants[i] = static_cast<std::uint32_t>(i / 150 % variant_count);
+    std::vector<Sight> sights;
+    for (std::size_t q = 0; q < count; ++q) {
+      const std::size_t visible = random() % (cells + 1);
+      sights.push_back({.visible = visible, .first = trial % 2 == 0 ? 0 : random() % (visible + 1)});
+      if (random() % 2 == 0) sights.back().sink = static_cast<float>(random() % 8) - 4;
+    }
+    Lay lay{.places = scattered(cells, trial % 3 == 0, random),
+            .variants = variants,
+            .variant_count = variant_count,
+            .poison = NAN,
+            .soft_cap = trial % 5 == 0 ? 3.0f : 0.0f};
+    const std::vector<float> whole = attend_at(data, lay, dims, sights);
+    ASSERT_TRUE(same_bits(naive(data, dims, sights, variants, variant_count, lay.soft_cap), whole))
+        << "trial " << trial;
+    lay.pieces = 2 + random() % 10;
+    ASSERT_TRUE(same_bits(whole, attend_at(data, lay, dims, sights))) << "trial " << trial;
   }
 }
 
