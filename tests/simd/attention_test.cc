@@ -74,6 +74,7 @@ struct Sight {
   std::size_t first = 0;
   std::vector<OrdinalRange> hidden = {};
   float sink = kMinusInfinity;
+  std::int32_t position = 0;  // for biases
 };
 
 std::vector<Sight> from_the_start(const std::vector<std::size_t>& visible) {
@@ -81,6 +82,8 @@ std::vector<Sight> from_the_start(const std::vector<std::size_t>& visible) {
   for (const std::size_t count : visible) sights.push_back({count});
   return sights;
 }
+
+constexpr std::int32_t kReach = 20;
 
 // How the cells lie: the cell at ordinal `first` + i at places[i], scored by the variant variants[first + i].
 struct Lay {
@@ -90,7 +93,9 @@ struct Lay {
   std::size_t variant_count = 1;
   float poison = 0;
   float soft_cap = 0;
-  std::size_t pieces = 1;  // in which the tiles are gone through, if more, the last piece first
+  std::vector<std::int32_t> positions;  // by ordinal, where scores are biased
+  std::vector<float> biases;            // of the distances [-kReach, kReach]
+  std::size_t pieces = 1;               // in which the tiles are gone through, if more, the last piece first
 
   [[nodiscard]] std::uint32_t variant(std::size_t i) const {
     return variants.empty() ? 0 : variants[first + i];
@@ -166,8 +171,16 @@ std::vector<float> attend_at(const Data& data, const Lay& lay, std::size_t dims,
   }
   const std::vector<CellRun> runs = runs_of(cells, lay);
   std::vector<float> out;
-  const std::vector<AttentionQuery> queries = queries_of(data, dims, sights, lay.variant_count, out);
-  const AttentionShape shape{.key_dims = dims, .value_dims = dims, .scale = kScale, .soft_cap = lay.soft_cap};
+  std::vector<AttentionQuery> queries = queries_of(data, dims, sights, lay.variant_count, out);
+  AttentionShape shape{.key_dims = dims, .value_dims = dims, .scale = kScale, .soft_cap = lay.soft_cap};
+  if (!lay.biases.empty()) {
+    shape.positions = lay.positions.data();
+    shape.reach = kReach;
+    for (std::size_t q = 0; q < queries.size(); ++q) {
+      queries[q].bias = lay.biases.data() + kReach;
+      queries[q].position = sights[q].position;
+    }
+  }
   for (std::size_t q = 0; q < queries.size(); q += kQueriesAtOnce) {
     const std::span some = std::span(queries).subspan(q, std::min(kQueriesAtOnce, queries.size() - q));
     if (lay.pieces == 1) {
@@ -534,6 +547,24 @@ TEST(Attention, GivesTheBitsOfItsDefinitionInPiecesOfTilesThatAreMerged) {
     lay.pieces = 2 + random() % 10;
     ASSERT_TRUE(same_bits(whole, attend_at(data, lay, dims, sights))) << "trial " << trial;
   }
+}
+
+TEST(Attention, GivesTheSameBitsInPiecesWhereScoresAreBiasedByDistance) {
+  const std::size_t dims = 24;
+  const std::size_t cells = 1100;
+  std::mt19937 random(12);
+  const Data data = random_data(cells, dims, 2, 13);
+  const std::vector<Sight> sights = {{.visible = cells, .position = 1500},
+                                     {.visible = 900, .first = 140, .position = 880}};
+  Lay lay{.places = scattered(cells, false, random)};
+  for (std::size_t i = 0; i < cells; ++i) lay.positions.push_back(static_cast<std::int32_t>(i + i / 300));
+  std::normal_distribution<float> normal;
+  for (std::int32_t i = 0; i <= 2 * kReach; ++i) lay.biases.push_back(3 * normal(random));
+  const std::vector<float> whole = attend_at(data, lay, dims, sights);
+  for (lay.pieces = 2; lay.pieces < 12; ++lay.pieces)
+    ASSERT_TRUE(same_bits(whole, attend_at(data, lay, dims, sights))) << lay.pieces << " pieces";
+  lay.biases.clear();
+  EXPECT_FALSE(same_bits(whole, attend_at(data, lay, dims, sights))) << "the bias must show";
 }
 
 }  // namespace
