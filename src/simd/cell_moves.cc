@@ -142,14 +142,15 @@ HWY_INLINE void MoveOne(const std::byte* from, std::byte* to, std::size_t bytes)
 }
 
 void MoveBytes(const BytesMove* moves, std::size_t count, std::size_t offset) {
-  const std::byte* fetched = nullptr;
+  std::uintptr_t fetched = 0;
   for (std::size_t i = 0; i < count; ++i) {
     const BytesMove& move = moves[i];
     const std::byte* const from = move.from + offset;
+    const auto address = reinterpret_cast<std::uintptr_t>(from);
     // Short moves share lines, mostly with the one before.
-    if (move.ahead != 0 && (move.bytes >= kLine || from < fetched || from >= fetched + kLine)) {
+    if (move.ahead != 0 && (move.bytes >= kLine || address - fetched >= kLine)) {
       for (std::size_t at = 0; at < move.bytes; at += kLine) FetchLine(from + move.ahead + at);
-      fetched = from;
+      fetched = address;
     }
     MoveOne(from, move.to + offset, move.bytes);
   }
@@ -327,6 +328,7 @@ void move_lanes(const LanesMove& move, const Repeat& repeat) noexcept {
 
 void merge_lanes(const std::byte* from, std::byte* to, std::size_t rows, std::size_t unit_bytes,
                  std::uint16_t lanes) noexcept {
+  if (rows == 0) return;
   HWY_DYNAMIC_DISPATCH(MergeLanes)(from, to, rows, unit_bytes, lanes);
 }
 

@@ -33,7 +33,8 @@ CellSections sections_of(std::vector<std::uint64_t> cells) {
 
 Bytes written(const CellSections& sections, const CellSection& section) {
   Bytes bytes;
-  CellSections::append_head(section, sections.state(section.group), bytes);
+  const bool state = section.group < origin().groups.size() && sections.state(section.group);
+  CellSections::append_head(section, state, bytes);
   bytes.resize(bytes.size() + section.bytes);
   return bytes;
 }
