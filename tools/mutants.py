@@ -284,7 +284,7 @@ MUTANTS = [
     Mutant("a state begins as what lay there", "model/state_walk.h",
            "      std::ranges::fill(state, 0.0F);\n", ""),
     Mutant("a kept state is the one that the pass began with", "model/state_walk.h",
-           "    before = state;\n", ""),
+           "      step(before, state, row);\n      before = state;\n", "      step(before, state, row);\n"),
     Mutant("the first row of a pass looks at zeros instead of the token before", "model/state_walk.cc",
            "                    if (states.from) {\n", "                    if (false) {\n"),
     Mutant("a convolution remembers every token but the newest", "simd/scans.cc",

@@ -29,8 +29,8 @@ void prepare(const GatedDelta& part, GatedDeltaScratch& scratch, std::size_t row
 }
 
 // The state decays before it is asked, and so does its answer; what differs from the value is written back.
-void scan(const GatedDelta& part, GatedDeltaScratch& scratch, std::span<float> state, std::uint32_t head,
-          std::size_t row) {
+void scan(const GatedDelta& part, GatedDeltaScratch& scratch, const PieceStep& at) {
+  const auto [before, state, head, row] = at;
   const std::size_t key_head = head / (part.value_heads / part.key_heads);
   const std::size_t keys = std::size_t{part.key_heads} * part.key_width;
   const std::span<float> mixed = scratch.mixed.row(row);
@@ -46,7 +46,7 @@ void scan(const GatedDelta& part, GatedDeltaScratch& scratch, std::span<float> s
                     .value = value,
                     .probe_scale = -strength * decay.front(),
                     .value_scale = strength},
-                   state, value);
+                   before, state, value);
 }
 
 void gate_output(const GatedDelta& part, GatedDeltaScratch& scratch, std::size_t row) {
@@ -87,8 +87,8 @@ void add_stages(const GatedDelta& part, StageList& stages) {
     prepare(part, open.workspace->recurrent.gated_delta, row);
   });
   add_walk(stages, part.state, part.value_heads, std::size_t{part.key_width} * part.value_width * 4,
-           [&part](OpenPass& open, std::span<float> state, std::uint32_t head, std::size_t row) {
-             scan(part, open.workspace->recurrent.gated_delta, state, head, row);
+           [&part](OpenPass& open, const PieceStep& at) {
+             scan(part, open.workspace->recurrent.gated_delta, at);
            });
   stages.add_rows(part.output.in() * 8, [&part](OpenPass& open, std::size_t row) {
     gate_output(part, open.workspace->recurrent.gated_delta, row);

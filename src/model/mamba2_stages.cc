@@ -21,8 +21,8 @@ void prepare(const Mamba2& part, Mamba2Scratch& scratch, std::size_t row) {
   simd::apply_curve(simd::Curve::kExp, decay);
 }
 
-void scan(const Mamba2& part, Mamba2Scratch& scratch, std::span<float> state, std::uint32_t head,
-          std::size_t row) {
+void scan(const Mamba2& part, Mamba2Scratch& scratch, const PieceStep& at) {
+  const auto [before, state, head, row] = at;
   const std::size_t width = part.head_width();
   const std::size_t group = head / (part.heads / part.groups);
   const std::span<float> input = scratch.input.row(row);
@@ -34,7 +34,7 @@ void scan(const Mamba2& part, Mamba2Scratch& scratch, std::span<float> state, st
                     .value = value,
                     .value_scale = scratch.time.row(row)[head],
                     .skip = part.skip[head]},
-                   state, value);
+                   before, state, value);
 }
 
 void gate_output(const Mamba2& part, Mamba2Scratch& scratch, std::size_t row) {
@@ -71,10 +71,9 @@ void add_stages(const Mamba2& part, StageList& stages) {
   stages.add_rows(part.input.out() * 8, [&part](OpenPass& open, std::size_t row) {
     prepare(part, open.workspace->recurrent.mamba2, row);
   });
-  add_walk(stages, part.state, part.heads, std::size_t{part.head_width()} * part.dims * 2,
-           [&part](OpenPass& open, std::span<float> state, std::uint32_t head, std::size_t row) {
-             scan(part, open.workspace->recurrent.mamba2, state, head, row);
-           });
+  add_walk(
+      stages, part.state, part.heads, std::size_t{part.head_width()} * part.dims * 2,
+      [&part](OpenPass& open, const PieceStep& at) { scan(part, open.workspace->recurrent.mamba2, at); });
   stages.add_rows(part.channels() * std::size_t{8}, [&part](OpenPass& open, std::size_t row) {
     gate_output(part, open.workspace->recurrent.mamba2, row);
   });

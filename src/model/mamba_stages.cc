@@ -24,13 +24,14 @@ void spread_coefficients(const Mamba& part, MambaScratch& scratch, std::size_t r
   if (part.leave_norm) apply(*part.leave_norm, leave, leave);
 }
 
-void scan(const Mamba& part, MambaScratch& scratch, std::span<float> state, std::uint32_t block,
-          std::size_t row) {
+void scan(const Mamba& part, MambaScratch& scratch, const PieceStep& at) {
+  const auto [before, state, block, row] = at;
   const std::size_t first = block * simd::kChannelBlock;
   const std::size_t count = std::min(simd::kChannelBlock, part.output.in() - first);
   const std::size_t of_block = part.dims * simd::kChannelBlock;
   const std::span<const float> coefficients = scratch.coefficients.row(row).subspan(part.time.in());
   const std::span<float> input = scratch.input.row(row).subspan(first, count);
+  copy_piece(before, state);
   simd::selective_step({.decay = std::span(part.decay).subspan(block * of_block, of_block),
                         .skip = std::span(part.skip).subspan(first, simd::kChannelBlock),
                         .time = scratch.time.row(row).subspan(first, count),
@@ -88,9 +89,7 @@ void add_stages(const Mamba& part, StageList& stages) {
   add_coefficients(part, stages);
   const auto blocks = static_cast<std::uint32_t>(base::div_up(channels, simd::kChannelBlock));
   add_walk(stages, part.state, blocks, simd::kChannelBlock * part.dims * 8,
-           [&part](OpenPass& open, std::span<float> state, std::uint32_t block, std::size_t row) {
-             scan(part, open.workspace->recurrent.mamba, state, block, row);
-           });
+           [&part](OpenPass& open, const PieceStep& at) { scan(part, open.workspace->recurrent.mamba, at); });
   stages.add_rows(channels, [channels](OpenPass& open, std::size_t row) {
     open.workspace->recurrent.mamba.input.pack(row, channels);
   });

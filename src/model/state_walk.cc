@@ -14,13 +14,15 @@ std::span<float> piece_of(const OpenPass& open, StateEntry of, pages::PageId pag
 void add_convolution(const ShortConvolution& part, RowOf row_of, StageList& stages) {
   const std::uint32_t blocks = base::div_up(part.channels, static_cast<std::uint32_t>(simd::kChannelBlock));
   add_walk(stages, part.state, blocks, simd::kChannelBlock * part.taps,
-           [&part, row_of](OpenPass& open, std::span<float> history, std::uint32_t block, std::size_t row) {
+           [&part, row_of](OpenPass& open, const PieceStep& at) {
+             const std::uint32_t block = at.piece;
              const std::size_t first = block * simd::kChannelBlock;
              const std::size_t of_block = part.taps * simd::kChannelBlock;
-             const std::span<float> channels = row_of(*open.workspace, row).first(part.channels);
+             const std::span<float> channels = row_of(*open.workspace, at.row).first(part.channels);
              const std::span<const float> bias = part.bias;
+             copy_piece(at.before, at.state);
              simd::convolve_step(
-                 history, std::span(part.weight).subspan(block * of_block, of_block),
+                 at.state, std::span(part.weight).subspan(block * of_block, of_block),
                  bias.empty() ? bias : bias.subspan(first, simd::kChannelBlock),
                  channels.subspan(first, std::min(simd::kChannelBlock, part.channels - first)));
            });
@@ -42,10 +44,11 @@ void add_token_shift(StateEntry of, RowsOf first_of, StageList& stages) {
                     } else {
                       std::ranges::fill(first, 0.0F);
                     }
-                    walk_state(open, of, sequence, 0, [&](std::span<float> state, std::size_t row) {
-                      const auto& normed = static_cast<const InputRows&>(open.workspace->normed);
-                      std::ranges::copy(normed.row(row).first(state.size()), state.begin());
-                    });
+                    walk_state(open, of, sequence, 0,
+                               [&](std::span<const float>, std::span<float> state, std::size_t row) {
+                                 const auto& normed = static_cast<const InputRows&>(open.workspace->normed);
+                                 std::ranges::copy(normed.row(row).first(state.size()), state.begin());
+                               });
                   }});
 }
 

@@ -21,8 +21,14 @@ namespace kvasir::model {
 [[nodiscard]] std::span<float> piece_of(const OpenPass& open, StateEntry of, pages::PageId page,
                                         std::uint32_t piece) noexcept;
 
-// Takes one piece past the rows of a sequence: step(piece, row) for each in order, between copies that leave
-// the states which the pass wants. The piece begins as zeros where there was no token.
+// Nothing where both are the same.
+inline void copy_piece(std::span<const float> from, std::span<float> to) noexcept {
+  if (from.data() != to.data()) std::ranges::copy(from, to.begin());
+}
+
+// Takes one piece past the rows of a sequence, so that the states which the pass wants are left: step(before,
+// piece, row) for each row in order makes the piece behind the row of that before it, which is the piece
+// itself or lies elsewhere. It begins as zeros where there was no token.
 template <class Step>
 void walk_state(const OpenPass& open, StateEntry of, const PassSequence& sequence, std::uint32_t piece,
                 const Step& step) noexcept {
@@ -35,16 +41,26 @@ void walk_state(const OpenPass& open, StateEntry of, const PassSequence& sequenc
     const std::span<float> state = piece_of(open, of, write.state, piece);
     if (before.empty()) {
       std::ranges::fill(state, 0.0F);
-    } else if (before.data() != state.data()) {
-      std::ranges::copy(before, state.begin());
+      before = state;
     }
-    for (; row < end && open.pass.rows[row].ordinal < write.ordinal; ++row) step(state, row);
-    before = state;
+    for (; row < end && open.pass.rows[row].ordinal < write.ordinal; ++row) {
+      step(before, state, row);
+      before = state;
+    }
+    copy_piece(before, state);  // where no row came before it
   }
 }
 
-// A stage that walks each of `pieces` pieces of every sequence: step(open, piece, index, row), of about
-// `cost` multiply-adds.
+// A piece of the state of a row, and that before it.
+struct PieceStep {
+  std::span<const float> before;
+  std::span<float> state;
+  std::uint32_t piece = 0;
+  std::size_t row = 0;
+};
+
+// A stage that walks each of `pieces` pieces of every sequence: step(open, PieceStep), of about `cost`
+// multiply-adds.
 template <class Step>
 void add_walk(StageList& stages, StateEntry of, std::uint32_t pieces, std::size_t cost, const Step& step) {
   stages.add({.plan =
@@ -55,7 +71,9 @@ void add_walk(StageList& stages, StateEntry of, std::uint32_t pieces, std::size_
               .run = [of, pieces, step](OpenPass& open, std::size_t item) {  // one piece, all its rows (U1)
                 const auto piece = static_cast<std::uint32_t>(item % pieces);
                 walk_state(open, of, open.pass.sequences[item / pieces], piece,
-                           [&](std::span<float> state, std::size_t row) { step(open, state, piece, row); });
+                           [&](std::span<const float> before, std::span<float> state, std::size_t row) {
+                             step(open, PieceStep{before, state, piece, row});
+                           });
               }});
 }
 

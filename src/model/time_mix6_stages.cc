@@ -83,8 +83,8 @@ void add_inputs(const TimeMix6& part, StageList& stages) {
   });
 }
 
-void scan(const TimeMix6& part, TimeMixScratch& scratch, std::span<float> state, std::uint32_t head,
-          std::size_t row) {
+void scan(const TimeMix6& part, TimeMixScratch& scratch, const PieceStep& at) {
+  const auto [before, state, head, row] = at;
   const std::size_t first = std::size_t{head} * part.head_width;
   const auto of_head = [&](FloatRows& rows) { return rows.row(row).subspan(first, part.head_width); };
   const std::span<const float> receptance = of_head(scratch.receptance);
@@ -95,7 +95,7 @@ void scan(const TimeMix6& part, TimeMixScratch& scratch, std::span<float> state,
                     .value = of_head(scratch.value),
                     .skip = simd::dot(receptance, key, std::span(part.bonus).subspan(first, part.head_width)),
                     .reads_before = true},
-                   state, of_head(scratch.read));
+                   before, state, of_head(scratch.read));
 }
 
 void gate_output(const TimeMix6& part, TimeMixScratch& scratch, std::size_t row) {
@@ -130,10 +130,9 @@ void add_stages(const TimeMix6& part, StageList& stages) {
   add_token_shift(part.before, first_of, stages);
   add_lerps(part, stages);
   add_inputs(part, stages);
-  add_walk(stages, part.state, part.heads(), std::size_t{part.head_width} * part.head_width * 2,
-           [&part](OpenPass& open, std::span<float> state, std::uint32_t head, std::size_t row) {
-             scan(part, open.workspace->recurrent.time_mix, state, head, row);
-           });
+  add_walk(
+      stages, part.state, part.heads(), std::size_t{part.head_width} * part.head_width * 2,
+      [&part](OpenPass& open, const PieceStep& at) { scan(part, open.workspace->recurrent.time_mix, at); });
   stages.add_rows(part.output.in() * 16, [&part](OpenPass& open, std::size_t row) {
     gate_output(part, open.workspace->recurrent.time_mix, row);
   });

@@ -108,8 +108,8 @@ void prepare(const TimeMix7& part, TimeMixScratch& scratch, std::size_t row) {
   simd::multiply_by(rate, probe);
 }
 
-void scan(const TimeMix7& part, TimeMixScratch& scratch, std::span<float> state, std::uint32_t head,
-          std::size_t row) {
+void scan(const TimeMix7& part, TimeMixScratch& scratch, const PieceStep& at) {
+  const auto [before, state, head, row] = at;
   const std::size_t first = std::size_t{head} * part.head_width;
   const auto of_head = [&](FloatRows& rows) { return rows.row(row).subspan(first, part.head_width); };
   simd::delta_step({.decay = of_head(scratch.decay),
@@ -119,7 +119,7 @@ void scan(const TimeMix7& part, TimeMixScratch& scratch, std::span<float> state,
                     .query = of_head(scratch.receptance),
                     .value = of_head(scratch.value),
                     .probe_scale = -1},
-                   state, of_head(scratch.read));
+                   before, state, of_head(scratch.read));
 }
 
 void gate_output(const TimeMix7& part, TimeMixScratch& scratch, std::size_t row) {
@@ -168,10 +168,9 @@ void add_stages(const TimeMix7& part, StageList& stages) {
   stages.add_rows(width * 48, [&part](OpenPass& open, std::size_t row) {
     prepare(part, open.workspace->recurrent.time_mix, row);
   });
-  add_walk(stages, part.state, part.heads(), std::size_t{part.head_width} * part.head_width * 4,
-           [&part](OpenPass& open, std::span<float> state, std::uint32_t head, std::size_t row) {
-             scan(part, open.workspace->recurrent.time_mix, state, head, row);
-           });
+  add_walk(
+      stages, part.state, part.heads(), std::size_t{part.head_width} * part.head_width * 4,
+      [&part](OpenPass& open, const PieceStep& at) { scan(part, open.workspace->recurrent.time_mix, at); });
   stages.add_rows(width * 8, [&part](OpenPass& open, std::size_t row) {
     gate_output(part, open.workspace->recurrent.time_mix, row);
   });

@@ -62,7 +62,8 @@ void Selective(const SelectiveStep& step, float* state, float* out) {
 
 // Thirty-two lanes at a time, so that the sums of all targets stay in registers; then sixteen.
 template <std::size_t kWide, bool kReadsBefore>
-HWY_INLINE void OuterColumns(const OuterStep& step, float* state, float* out, std::size_t from) {
+HWY_INLINE void OuterColumns(const OuterStep& step, const float* old_state, float* state, float* out,
+                             std::size_t from) {
   const std::size_t lanes = state_lanes(step.value.size());
   const std::size_t decay_step = step.decay.size() == 1 ? 0 : 1;
   const F16x scale = Splat(step.value_scale);
@@ -73,14 +74,14 @@ HWY_INLINE void OuterColumns(const OuterStep& step, float* state, float* out, st
     sum[w] = Splat(0.0f);
   }
   for (std::size_t k = 0; k < step.key.size(); ++k) {
-    float* const row = state + k * lanes + from;
+    const std::size_t row = k * lanes + from;
     const F16x kept = Splat(step.decay[k * decay_step]);
     const F16x key = Splat(step.key[k]);
     const F16x query = Splat(step.query[k]);
     for (std::size_t w = 0; w < kWide; ++w) {
-      const F16x before = LoadFloats(row + w * 16);
+      const F16x before = LoadFloats(old_state + row + w * 16);
       const F16x after = MulAdd(key, scaled[w], Mul(before, kept));
-      StoreFloats(after, row + w * 16);
+      StoreFloats(after, state + row + w * 16);
       sum[w] = MulAdd(kReadsBefore ? before : after, query, sum[w]);
     }
   }
@@ -91,20 +92,21 @@ HWY_INLINE void OuterColumns(const OuterStep& step, float* state, float* out, st
 }
 
 template <bool kReadsBefore>
-void OuterRows(const OuterStep& step, float* state, float* out) {
+void OuterRows(const OuterStep& step, const float* old_state, float* state, float* out) {
   const std::size_t lanes = state_lanes(step.value.size());
   std::size_t from = 0;
-  for (; from + 32 <= lanes; from += 32) OuterColumns<2, kReadsBefore>(step, state, out, from);
-  if (from < lanes) OuterColumns<1, kReadsBefore>(step, state, out, from);
+  for (; from + 32 <= lanes; from += 32) OuterColumns<2, kReadsBefore>(step, old_state, state, out, from);
+  if (from < lanes) OuterColumns<1, kReadsBefore>(step, old_state, state, out, from);
 }
 
-void Outer(const OuterStep& step, float* state, float* out) {
-  if (step.reads_before) return OuterRows<true>(step, state, out);
-  OuterRows<false>(step, state, out);
+void Outer(const OuterStep& step, const float* old_state, float* state, float* out) {
+  if (step.reads_before) return OuterRows<true>(step, old_state, state, out);
+  OuterRows<false>(step, old_state, state, out);
 }
 
 template <std::size_t kWide>
-HWY_INLINE void DeltaColumns(const DeltaStep& step, float* state, float* out, std::size_t from) {
+HWY_INLINE void DeltaColumns(const DeltaStep& step, const float* old_state, float* state, float* out,
+                             std::size_t from) {
   const std::size_t lanes = state_lanes(step.value.size());
   const std::size_t decay_step = step.decay.size() == 1 ? 0 : 1;
   F16x value[kWide], answer[kWide], sum[kWide];
@@ -115,22 +117,22 @@ HWY_INLINE void DeltaColumns(const DeltaStep& step, float* state, float* out, st
     sum[w] = Splat(0.0f);
   }
   for (std::size_t k = 0; k < step.key.size(); ++k) {
-    const float* const row = state + k * lanes + from;
+    const float* const row = old_state + k * lanes + from;
     const F16x probe = Splat(step.probe[k]);
     for (std::size_t w = 0; w < kWide; ++w) answer[w] = MulAdd(LoadFloats(row + w * 16), probe, answer[w]);
   }
   for (std::size_t w = 0; w < kWide; ++w) answer[w] = Mul(answer[w], Splat(step.probe_scale));
   for (std::size_t k = 0; k < step.key.size(); ++k) {
-    float* const row = state + k * lanes + from;
+    const std::size_t row = k * lanes + from;
     const F16x kept = Splat(step.decay[k * decay_step]);
     const F16x correction = Splat(step.correction[k]);
     const F16x key = Splat(step.key[k]);
     const F16x query = Splat(step.query[k]);
     for (std::size_t w = 0; w < kWide; ++w) {
-      F16x next = Mul(LoadFloats(row + w * 16), kept);
+      F16x next = Mul(LoadFloats(old_state + row + w * 16), kept);
       next = MulAdd(answer[w], correction, next);
       next = MulAdd(value[w], key, next);
-      StoreFloats(next, row + w * 16);
+      StoreFloats(next, state + row + w * 16);
       sum[w] = MulAdd(next, query, sum[w]);
     }
   }
@@ -139,11 +141,11 @@ HWY_INLINE void DeltaColumns(const DeltaStep& step, float* state, float* out, st
   }
 }
 
-void Delta(const DeltaStep& step, float* state, float* out) {
+void Delta(const DeltaStep& step, const float* old_state, float* state, float* out) {
   const std::size_t lanes = state_lanes(step.value.size());
   std::size_t from = 0;
-  for (; from + 32 <= lanes; from += 32) DeltaColumns<2>(step, state, out, from);
-  if (from < lanes) DeltaColumns<1>(step, state, out, from);
+  for (; from + 32 <= lanes; from += 32) DeltaColumns<2>(step, old_state, state, out, from);
+  if (from < lanes) DeltaColumns<1>(step, old_state, state, out, from);
 }
 
 }  // namespace
@@ -170,12 +172,14 @@ void selective_step(const SelectiveStep& step, std::span<float> state, std::span
   HWY_DYNAMIC_DISPATCH(Selective)(step, state.data(), out.data());
 }
 
-void outer_step(const OuterStep& step, std::span<float> state, std::span<float> out) noexcept {
-  HWY_DYNAMIC_DISPATCH(Outer)(step, state.data(), out.data());
+void outer_step(const OuterStep& step, std::span<const float> before, std::span<float> state,
+                std::span<float> out) noexcept {
+  HWY_DYNAMIC_DISPATCH(Outer)(step, before.data(), state.data(), out.data());
 }
 
-void delta_step(const DeltaStep& step, std::span<float> state, std::span<float> out) noexcept {
-  HWY_DYNAMIC_DISPATCH(Delta)(step, state.data(), out.data());
+void delta_step(const DeltaStep& step, std::span<const float> before, std::span<float> state,
+                std::span<float> out) noexcept {
+  HWY_DYNAMIC_DISPATCH(Delta)(step, before.data(), state.data(), out.data());
 }
 
 }  // namespace kvasir::simd

@@ -53,9 +53,11 @@ struct OuterStep {
   bool reads_before = false;  // the output is that of the state before this token
 };
 
-// state[k][v] = state[k][v] * decay[k] + key[k] * (value_scale * value[v]), rows of state_lanes(values);
-// out[v] = the sum over k of query[k] * state[k][v], plus skip * value[v]. out may be the value.
-void outer_step(const OuterStep& step, std::span<float> state, std::span<float> out) noexcept;
+// state[k][v] = before[k][v] * decay[k] + key[k] * (value_scale * value[v]), rows of state_lanes(values);
+// `before` is the state itself, or one that does not overlap it. out[v] = the sum over k of query[k] *
+// state[k][v], plus skip * value[v]. out may be the value.
+void outer_step(const OuterStep& step, std::span<const float> before, std::span<float> state,
+                std::span<float> out) noexcept;
 
 // One head whose state is corrected by what it answers to a probe (the delta rule).
 // Sources: Peng et al., RWKV-7 Goose, 2025; Yang et al., Gated Delta Networks, 2024.
@@ -70,9 +72,11 @@ struct DeltaStep {
   float value_scale = 1;  // multiplies the value
 };
 
-// answer[v] = probe_scale * the sum over k of probe[k] * state[k][v]; then state[k][v] = state[k][v] *
-// decay[k] + correction[k] * answer[v] + key[k] * (value_scale * value[v]), rows of state_lanes(values);
+// answer[v] = probe_scale * the sum over k of probe[k] * before[k][v]; then state[k][v] = before[k][v] *
+// decay[k] + correction[k] * answer[v] + key[k] * (value_scale * value[v]), rows of state_lanes(values).
+// `before` is the state itself, or one that does not overlap it.
 // out[v] = the sum over k of query[k] * state[k][v]. out may be the value.
-void delta_step(const DeltaStep& step, std::span<float> state, std::span<float> out) noexcept;
+void delta_step(const DeltaStep& step, std::span<const float> before, std::span<float> state,
+                std::span<float> out) noexcept;
 
 }  // namespace kvasir::simd

@@ -153,7 +153,10 @@ void check_outer(const HeadCase& of) {
     const std::vector<float> value = draw.row(of.values);
     const std::vector<float> before = state;
     std::vector<float> out = value;
-    outer_step({decay, key, query, out, 0.75f, -0.5f, of.reads_before}, state, out);
+    // Every second token leaves the state before it where it is.
+    const bool apart = token % 2 == 1;
+    if (apart) std::ranges::fill(state, 7.0f);
+    outer_step({decay, key, query, out, 0.75f, -0.5f, of.reads_before}, apart ? before : state, state, out);
     for (std::size_t v = 0; v < of.values; ++v) {
       Exact read;
       for (std::size_t k = 0; k < of.keys; ++k) {
@@ -196,7 +199,9 @@ void check_delta(const HeadCase& of) {
     const std::vector<float> value = draw.row(of.values);
     const std::vector<float> before = state;
     std::vector<float> out = value;
-    delta_step({decay, probe, correction, key, query, out, -0.5f, 0.75f}, state, out);
+    const bool apart = token % 2 == 1;
+    if (apart) std::ranges::fill(state, 7.0f);
+    delta_step({decay, probe, correction, key, query, out, -0.5f, 0.75f}, apart ? before : state, state, out);
     for (std::size_t v = 0; v < of.values; ++v) {
       Exact answer;
       for (std::size_t k = 0; k < of.keys; ++k) answer.add(-0.5 * d(before[k * lanes + v]) * d(probe[k]));
@@ -235,10 +240,11 @@ TEST(OuterStep, GivesAValueTheSameBitsBesideOthersAndAlone) {
   std::vector<float> all(70);
   std::vector<std::vector<float>> alone(70, std::vector<float>(24 * 16, 0.0f));
   for (int token = 0; token < 3; ++token) {
-    outer_step({decay, key, query, value, 0.5f, 2.0f, false}, state, all);
+    outer_step({decay, key, query, value, 0.5f, 2.0f, false}, state, state, all);
     for (std::size_t v = 0; v < 70; ++v) {
       std::vector<float> one(1);
-      outer_step({decay, key, query, std::span(value).subspan(v, 1), 0.5f, 2.0f, false}, alone[v], one);
+      outer_step({decay, key, query, std::span(value).subspan(v, 1), 0.5f, 2.0f, false}, alone[v], alone[v],
+                 one);
       ASSERT_EQ(all[v], one[0]) << v;
     }
   }
