@@ -182,7 +182,7 @@ TEST(Generation, ANearMissOfAStopStringIsDeliveredInTheEnd) {
   const GenerateOptions plain{.max_tokens = 30, .sampler = kLoose};
   const Story whole = story_of(prompt, 21, plain);
   GenerateOptions options = plain;
-  options.stop = {whole.text.substr(whole.text.size() - 6) + "!", whole.text.substr(3, 4) + "\x01", ""};
+  options.stop = {whole.text.substr(whole.text.size() - 6) + "!", whole.text.substr(3, 4) + "\x01"};
   const Story story = story_of(prompt, 21, options);
   EXPECT_EQ(story.text, whole.text);
   EXPECT_EQ(story.finish, Finish::kLength);
