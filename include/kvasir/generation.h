@@ -41,8 +41,8 @@ struct GenerateOptions {
   std::uint64_t max_tokens = 256;
   // NOLINTBEGIN(readability-redundant-member-init): GCC warns whoever names other members alone
   Sampler sampler = {};
-  std::vector<std::string> stop =
-      {};  // ends before the first of these, which is not part of the text; none is empty
+  // Ends before the first of these, which is not part of the text. None is empty.
+  std::vector<std::string> stop = {};
   std::vector<Token> stop_tokens = {};  // end like the model's own; they are not part of the text
   // NOLINTEND(readability-redundant-member-init)
   bool ignore_end = false;  // go on where the model says that it is done

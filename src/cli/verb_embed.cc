@@ -69,6 +69,7 @@ void add_embed(CLI::App& program, Action& action) {
                    "Raw little-endian float32: a vector, or one for each token; - for standard output")
       ->required();
   std::vector<std::string> names;
+  names.reserve(std::size(kPoolings));
   for (const PoolingName& known : kPoolings) names.emplace_back(known.name);
   verb->add_option(
           "--pooling", options->pooling,

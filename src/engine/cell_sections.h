@@ -55,8 +55,8 @@ class CellSections {
   }
 
   // How many cells of `cell_bytes` each are copied in one go where about `bytes` are to be: whole groups of
-  // lanes, one at least, or what begins in the middle of one goes lane by lane; at least a cell of those so
-  // large that a group of them would take a while.
+  // lanes, at least one, since what begins in the middle of a group is copied lane by lane; fewer, at least
+  // one cell, only where a group is large.
   [[nodiscard]] static std::uint64_t cells_at_once(std::uint64_t bytes, std::uint64_t cell_bytes) noexcept {
     constexpr std::uint64_t kGroupBytesMost = 262'144;
     const std::uint64_t group = pages::kCellsStep * std::max<std::uint64_t>(1, cell_bytes);

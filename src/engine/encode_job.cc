@@ -62,6 +62,7 @@ model::CrossCells EncodeJob::cross_cells() const {
     if (groups[group].kind != pages::GroupKind::kCross) continue;
     for (std::uint32_t layer = 0; layer < groups[group].layers.size(); ++layer) {
       std::vector<kv::FrameRun>& runs = cells.layers.emplace_back();
+      // NOLINTNEXTLINE(bugprone-unchecked-optional-access): there from begin() until commit()
       for (const pages::Run& run : ticket_->new_runs(group)) {
         runs.push_back({.frame = engine_->store_->frame(group, run.page, layer),
                         .cell = run.cell,
@@ -90,7 +91,7 @@ Result<bool> EncodeJob::advance() {
 }
 
 void EncodeJob::commit() noexcept {
-  ticket_->commit();
+  ticket_->commit();  // NOLINT(bugprone-unchecked-optional-access): there from begin() until here
   ticket_.reset();
   if (!index_) return;
   Conversation& conversation = engine_->conversations_[*index_];

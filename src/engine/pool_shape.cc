@@ -59,7 +59,7 @@ Result<PoolShape> pool_shape(const model::Network& network, const PoolWishes& wi
       shape.geometry.insert(shape.geometry.end(), group.layers.begin(), group.layers.end());
     if (!network.decodes()) return shape_for_texts(wishes);
     KVASIR_ASSIGN(shape.frame_bytes, frame_bytes_for(network, wishes, shape.geometry));
-    const std::uint64_t pages = base::div_up<std::uint64_t>(wishes.tokens, wishes.page_cells);
+    const auto pages = base::div_up<std::uint64_t>(wishes.tokens, wishes.page_cells);
     const std::uint64_t states =
         wishes.states > 0 ? wishes.states : states_for(wishes.tokens, wishes.context);
     std::uint64_t frames = 0;

@@ -99,6 +99,7 @@ Result<std::unique_ptr<SaveJob>> SaveJob::begin(Engine& engine, std::span<const 
     std::unique_ptr<SaveJob> job(new SaveJob(engine, std::move(snapshot)));
     job->saved_ = std::move(saved);
     std::vector<std::uint64_t> cells;
+    cells.reserve(job->saved_.origin.groups.size());
     for (std::size_t group = 0; group < job->saved_.origin.groups.size(); ++group)
       cells.push_back(job->snapshot_->cells(group).cells());
     KVASIR_ASSIGN(job->sections_, CellSections::of(job->saved_.origin, std::move(cells)));

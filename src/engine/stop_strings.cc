@@ -16,9 +16,7 @@ std::size_t begun(std::string_view text, std::string_view string) {
 
 }  // namespace
 
-StopStrings::StopStrings(std::vector<std::string> strings) : strings_(std::move(strings)) {
-  std::erase(strings_, std::string());
-}
+StopStrings::StopStrings(std::vector<std::string> strings) : strings_(std::move(strings)) {}
 
 std::string StopStrings::feed(std::string_view text) {
   if (stopped_) return {};

@@ -9,7 +9,7 @@
 
 namespace kvasir::engine {
 
-// Not thread-safe. Empty strings never stop.
+// Not thread-safe. None of the strings is empty.
 class StopStrings {
  public:
   explicit StopStrings(std::vector<std::string> strings);

@@ -127,7 +127,6 @@ void Arena::resolve(const LayerGeometry& layer, std::span<const FrameRun> runs, 
   }
 }
 
-// Reads the visible cells of the runs as they are stored, and no other (A2, A3).
 simd::AttentionShape Arena::shape_of(const LayerGeometry& layer, std::uint32_t head,
                                      const Scoring& scoring) const noexcept {
   const HeadPart keys = keys_of(layer, head);
@@ -147,6 +146,7 @@ simd::AttentionShape Arena::shape_of(const LayerGeometry& layer, std::uint32_t h
           .reach = scoring.reach};
 }
 
+// Reads the visible cells of the runs as they are stored, and no other (A2, A3).
 void Arena::attend(const LayerGeometry& layer, std::uint32_t head, const Scoring& scoring,
                    const ResolvedRuns& runs, std::span<const simd::AttentionQuery> queries) const noexcept {
   simd::attend(shape_of(layer, head, scoring), runs.runs_, queries);

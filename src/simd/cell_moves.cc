@@ -102,8 +102,8 @@ HWY_INLINE void FetchLine(const std::byte* from) {
 // Of fixed size, as two pieces that may overlap: neither a call nor a loop.
 template <std::size_t kHalf>
 HWY_INLINE void MoveHalves(const std::byte* from, std::byte* to, std::size_t bytes) {
-  std::array<std::byte, kHalf> head;
-  std::array<std::byte, kHalf> tail;
+  std::array<std::byte, kHalf> head;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled below
+  std::array<std::byte, kHalf> tail;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled below
   std::memcpy(head.data(), from, kHalf);
   std::memcpy(tail.data(), from + bytes - kHalf, kHalf);
   std::memcpy(to, head.data(), kHalf);

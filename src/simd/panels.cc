@@ -79,8 +79,8 @@ void put_elements(const RawRows& rows, std::size_t columns, std::uint8_t* panel)
     for (std::size_t row = 0; row < rows.count; ++row)
       std::memcpy(&near[row], rows.data + row * rows.stride + k * sizeof(Element), some * sizeof(Element));
     for (std::size_t i = 0; i < some; ++i) {
-      std::array<Element, kPanelRows>
-          side_by_side;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled below
+      // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): filled below
+      std::array<Element, kPanelRows> side_by_side;
       for (std::size_t row = 0; row < kPanelRows; ++row) side_by_side[row] = near[row][i];
       std::memcpy(panel + (k + i) * sizeof(side_by_side), &side_by_side, sizeof(side_by_side));
     }

@@ -93,6 +93,7 @@ struct FloatProduct {
 template <class T, std::size_t kPanels, std::size_t kColumns>
 void MultiplyTile(const FloatProduct& product, std::size_t panel, std::size_t column, std::size_t k,
                   std::size_t count) {
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): filled below
   TileInput<T, kPanels, kColumns> input;
   float* out[kColumns];
   for (std::size_t p = 0; p < kPanels; ++p) {

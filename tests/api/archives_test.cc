@@ -26,7 +26,6 @@ using test::future_of;
 using test::histories;
 using test::History;
 using test::joined;
-using test::kGoesOn;
 using test::logits_of;
 using test::make_executor;
 using test::must;

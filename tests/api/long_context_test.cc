@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <numeric>
 #include <string>
 #include <vector>
 
@@ -60,8 +59,7 @@ TEST(LearnedPositions, EndTheConversationWithTheNumberThereAre) {
   EXPECT_EQ(beyond.error().code(), Outcome::kInvalidArgument) << beyond.error().message();
   Conversation conversation = must(executor.conversation());
   std::vector<Token> tokens(learned);
-  std::iota(tokens.begin(), tokens.end(), 0);
-  for (Token& token : tokens) token %= 96;
+  for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = static_cast<Token>(i % 96);
   must(conversation.prompt(tokens));
   must(conversation.wait());
   const std::uint64_t before = test::digest_of(executor);

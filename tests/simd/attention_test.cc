@@ -72,7 +72,7 @@ constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 struct Sight {
   std::size_t visible = 0;
   std::size_t first = 0;
-  std::vector<OrdinalRange> hidden = {};
+  std::vector<OrdinalRange> hidden;
   float sink = kMinusInfinity;
   std::int32_t position = 0;  // for biases
 };

@@ -32,45 +32,46 @@ ERROR_MAX = 1e-9
 FIRST_TALK = 20_000_000  # no seed of a talk that training or its held-out loss draws
 
 
-def write_questions(arguments):
-    source = random.Random(f"questions {arguments.seed}")
+def write_asked(arguments, turns_of):
+    """Draws characters, and what each is asked: pairs of a turn and the facts of its answer."""
+    source = random.Random(f"{arguments.verb} {arguments.seed}")
     lines = []
     for _ in range(arguments.personas):
         persona = make_persona(source, held_out=True)
         lines.append(("persona", block(source, persona)))
+        lines += [("ask", turn.kind, turn.question, "|".join(facts)) for turn, facts in turns_of(source, persona)]
+    pathlib.Path(arguments.out).write_text("".join("\t".join(line) + "\n" for line in lines))
+
+
+def fact_turns(source, persona, kinds):
+    for kind in kinds:
+        turn = fact_turn(source, persona, True, kind)
+        yield turn, turn.facts
+
+
+def write_questions(arguments):
+    def turns_of(source, persona):
         kinds = [FACT_KINDS[at] if at < len(FACT_KINDS) else source.choice(FACT_KINDS) for at in range(arguments.each)]
         source.shuffle(kinds)
-        for kind in kinds:
-            turn = fact_turn(source, persona, True, kind)
-            lines.append(("ask", kind, turn.question, "|".join(turn.facts)))
-    pathlib.Path(arguments.out).write_text("".join("\t".join(line) + "\n" for line in lines))
+        yield from fact_turns(source, persona, kinds)
+
+    write_asked(arguments, turns_of)
 
 
 def write_memory(arguments):
     """In each talk the visitor tells a name and buys, and asks for both after some other questions."""
-    source = random.Random(f"memory {arguments.seed}")
-    lines = []
-    for _ in range(arguments.personas):
-        persona = make_persona(source, held_out=True)
-        lines.append(("persona", block(source, persona)))
+
+    def turns_of(source, persona):
         memory = Memory()
+        yield other_turn(source, persona, True, "introduce", memory), (memory.visitor,)
+        yield from fact_turns(source, persona, source.sample(FACT_KINDS, 2))
+        yield other_turn(source, persona, True, "visitor", memory), (memory.visitor,)
+        yield other_turn(source, persona, True, "buy", memory), memory.bought
+        yield from fact_turns(source, persona, source.sample(FACT_KINDS, 1))
+        yield other_turn(source, persona, True, "bought", memory), memory.bought
+        yield other_turn(source, persona, True, "visitor", memory), (memory.visitor,)
 
-        def ask(turn, facts):
-            lines.append(("ask", turn.kind, turn.question, "|".join(facts)))
-
-        def others(count):
-            for kind in source.sample(FACT_KINDS, count):
-                turn = fact_turn(source, persona, True, kind)
-                ask(turn, turn.facts)
-
-        ask(other_turn(source, persona, True, "introduce", memory), (memory.visitor,))
-        others(2)
-        ask(other_turn(source, persona, True, "visitor", memory), (memory.visitor,))
-        ask(other_turn(source, persona, True, "buy", memory), memory.bought)
-        others(1)
-        ask(other_turn(source, persona, True, "bought", memory), memory.bought)
-        ask(other_turn(source, persona, True, "visitor", memory), (memory.visitor,))
-    pathlib.Path(arguments.out).write_text("".join("\t".join(line) + "\n" for line in lines))
+    write_asked(arguments, turns_of)
 
 
 def talk_text(talk):
@@ -139,7 +140,8 @@ def main():
     logits.add_argument("model")
     logits.add_argument("--talks", type=int, default=10)
     arguments = parser.parse_args()
-    return {"questions": write_questions, "memory": write_memory, "talks": write_talks, "logits": compare_logits}[arguments.verb](arguments)
+    verbs_of = {"questions": write_questions, "memory": write_memory, "talks": write_talks, "logits": compare_logits}
+    return verbs_of[arguments.verb](arguments)
 
 
 if __name__ == "__main__":
