@@ -354,7 +354,7 @@ TEST_F(Conversations, AStepWithNothingQueuedIsIdle) {
 
 TEST_F(Conversations, AnEngineOfUnusableSizesIsRefusedByName) {
   auto pool = parallel::ThreadPool::create(1);
-  const auto refused = [&](EngineOptions options, std::string_view setting) {
+  const auto refused = [&](const EngineOptions& options, std::string_view setting) {
     const auto engine = Engine::create(model_.model, **pool, options);
     ASSERT_FALSE(engine) << setting;
     EXPECT_EQ(engine.error().code(), Outcome::kInvalidArgument) << engine.error().message();

@@ -21,7 +21,6 @@ using kvasir::test::logits_of;
 using kvasir::test::open_with;
 using kvasir::test::same_bits;
 using kvasir::test::say;
-using pages::EditOperation;
 using Tokens = std::vector<Token>;
 
 constexpr std::uint32_t kWidth = 24;

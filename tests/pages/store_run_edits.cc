@@ -71,7 +71,7 @@ StoreRun::ForeseenEdit StoreRun::foresee(const TwinConversation& conversation,
       edit.marks[group].push_back(i);
   }
   if (!conversation.owed.empty()) edit.outcome = Outcome::kWrongState;
-  const ForeseenEdit unchanged = edit;
+  ForeseenEdit unchanged = edit;
   for (const EditOperation& operation : operations) {
     if (edit.outcome == Outcome::kDone) edit.outcome = edit.after.judge(operation, spec_);
     if (edit.outcome != Outcome::kDone) break;
