@@ -147,7 +147,7 @@ class Storm {
   }
 
   void cancel_step() {
-    const std::uint32_t layer = static_cast<std::uint32_t>(random_() % 5);
+    const auto layer = static_cast<std::uint32_t>(random_() % 5);
     Budget budget;
     budget.between_jobs = [layer](const JobView& view) {
       return view.layer >= layer ? Verdict::kCancel : Verdict::kGoOn;
