@@ -21,8 +21,6 @@ void relax() noexcept {
 #endif
 }
 
-constexpr std::uint64_t kRun = std::uint64_t{1} << 32;
-
 std::uint32_t chunks_in(std::uint64_t open) {
   return static_cast<std::uint32_t>(open);
 }
@@ -45,11 +43,14 @@ Result<std::unique_ptr<ThreadPool>> ThreadPool::create(int threads) {
         "threads must be from 1 to " + std::to_string(kMaxThreads) + ", not " + std::to_string(threads),
         {.limit = kMaxThreads, .setting = "--threads"});
   }
-  std::unique_ptr<ThreadPool> pool(new ThreadPool(threads <= base::usable_processors() ? kSpins : 0));
+  const int spins = threads <= base::usable_processors() ? kSpins : 0;
+  std::unique_ptr<ThreadPool> pool(new ThreadPool(threads, spins));
   try {
     pool->workers_.reserve(static_cast<std::size_t>(threads - 1));
-    for (int i = 1; i < threads; ++i)
-      pool->workers_.emplace_back([p = pool.get()] { p->work_until_stopped(); });
+    for (int i = 1; i < threads; ++i) {
+      pool->workers_.emplace_back(
+          [p = pool.get(), self = static_cast<std::size_t>(i)] { p->work_until_stopped(self); });
+    }
   } catch (const std::system_error&) {
     return fail(Outcome::kOutOfMemory,
                 "the system starts no more than " + std::to_string(pool->threads()) + " threads",
@@ -82,11 +83,19 @@ void ThreadPool::run(std::size_t items, std::size_t chunk, const RangeFunction& 
   work_ = &work;
   items_ = items;
   chunk_ = chunk;
-  chunks_ = static_cast<std::uint32_t>(base::div_up(items, chunk));
-  undone_ = chunks_;
-  open_ = (open_ & ~(kRun - 1)) + kRun + chunks_;
-  call_sleepers(chunks_ - 1);
-  while (take_chunk()) {
+  const auto chunks = static_cast<std::uint32_t>(base::div_up(items, chunk));
+  undone_ = chunks;
+  const std::uint32_t run = runs_ + 1;
+  std::uint32_t begin = 0;
+  for (std::size_t i = 0; i < shares_.size(); ++i) {
+    const auto end = static_cast<std::uint32_t>(std::uint64_t{chunks} * (i + 1) / shares_.size());
+    shares_[i].end = end;
+    shares_[i].open = std::uint64_t{run} << 32 | (end - begin);
+    begin = end;
+  }
+  runs_ = run;
+  call_sleepers(chunks - 1);
+  while (take_chunk(0)) {
   }
   const auto all_done = [&] { return undone_ == 0; };
   if (spin_until(all_done)) return;
@@ -94,7 +103,7 @@ void ThreadPool::run(std::size_t items, std::size_t chunk, const RangeFunction& 
   while (!all_done()) done_.wait(sleep_);
 }
 
-// Either a worker that is about to sleep sees the chunks that are open, or this sees that it sleeps.
+// Either a worker that is about to sleep sees that a run has begun, or this sees that it sleeps.
 void ThreadPool::call_sleepers(std::size_t count) {
   if (sleepers_ == 0) return;
   const base::Lock lock(sleep_);
@@ -103,13 +112,20 @@ void ThreadPool::call_sleepers(std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) wake_.notify_one();
 }
 
-// Does one chunk, if one is open.
-bool ThreadPool::take_chunk() noexcept {
-  std::uint64_t open = open_;
+// Does one chunk of its own share or, where that is empty, of the next that is not.
+bool ThreadPool::take_chunk(std::size_t self) noexcept {
+  for (std::size_t i = 0; i < shares_.size(); ++i) {
+    if (take_from(shares_[(self + i) % shares_.size()])) return true;
+  }
+  return false;
+}
+
+bool ThreadPool::take_from(Share& share) noexcept {
+  std::uint64_t open = share.open;
   do {
     if (chunks_in(open) == 0) return false;
-  } while (!open_.compare_exchange_weak(open, open - 1));
-  const std::size_t begin = std::size_t{chunks_ - chunks_in(open)} * chunk_;
+  } while (!share.open.compare_exchange_weak(open, open - 1));
+  const std::size_t begin = std::size_t{share.end - chunks_in(open)} * chunk_;
   (*work_)(begin, std::min(items_, begin + chunk_));  // a chunk is taken once (T1)
   if (--undone_ == 0) {
     // Under the lock, so that a caller between its last look and its wait is not missed.
@@ -119,9 +135,10 @@ bool ThreadPool::take_chunk() noexcept {
   return true;
 }
 
-void ThreadPool::work_until_stopped() {
+void ThreadPool::work_until_stopped(std::size_t self) {
   const base::FloatingPointMode mode;  // T2
-  const auto called = [&] { return chunks_in(open_) > 0 || stop_; };
+  std::uint32_t seen = 0;
+  const auto called = [&] { return runs_ != seen || stop_; };
   while (true) {
     if (!spin_until(called)) {
       const base::Lock lock(sleep_);
@@ -130,7 +147,8 @@ void ThreadPool::work_until_stopped() {
       --sleepers_;
     }
     if (stop_) return;
-    while (take_chunk()) {
+    seen = runs_;
+    while (take_chunk(self)) {
     }
   }
 }

@@ -1,4 +1,6 @@
 // The one thread pool. Work is a range of items that do not depend on one another; threads take chunks of it.
+// Each thread has a share of chunks that follow one another, so that what it reads lies ahead of it in
+// memory; who is through with its own goes on with those of others.
 //
 // Invariants
 //   T1  Which thread runs an item, and beside which others, never shows in a result: items write disjoint
@@ -41,9 +43,18 @@ class ThreadPool {
   [[nodiscard]] int threads() const noexcept { return static_cast<int>(workers_.size()) + 1; }
 
  private:
-  explicit ThreadPool(int spins) : spins_(spins) {}
-  void work_until_stopped();
-  bool take_chunk() noexcept;
+  // Chunks of one thread's share. A line of the cache for each: they are counted down at once.
+  struct alignas(64) Share {
+    // The number of the run in the upper half, and how many of its chunks nobody has taken yet in the lower:
+    // a thread that was late takes none of a run that it did not see.
+    std::atomic<std::uint64_t> open{0};
+    std::uint32_t end = 0;  // the chunk behind its last; written while no chunk is open
+  };
+
+  ThreadPool(int threads, int spins) : spins_(spins), shares_(static_cast<std::size_t>(threads)) {}
+  void work_until_stopped(std::size_t self);
+  bool take_chunk(std::size_t self) noexcept;
+  bool take_from(Share& share) noexcept;
   void call_sleepers(std::size_t count);
   template <class Ready>
   bool spin_until(const Ready& ready) const;
@@ -56,11 +67,9 @@ class ThreadPool {
   const RangeFunction* work_ = nullptr;
   std::size_t items_ = 0;
   std::size_t chunk_ = 1;
-  std::uint32_t chunks_ = 0;
+  std::vector<Share> shares_;  // [thread]: the caller's first
 
-  // How many runs there were, in the upper half, and how many chunks of the last one nobody has taken yet, in
-  // the lower: a thread that was late takes none of a run that it did not see.
-  std::atomic<std::uint64_t> open_{0};
+  std::atomic<std::uint32_t> runs_{0};    // so many have begun
   std::atomic<std::uint32_t> undone_{0};  // chunks that are not finished
   std::atomic<int> sleepers_{0};          // workers that wait to be called
   std::atomic<bool> stop_{false};
