@@ -15,7 +15,7 @@ namespace kvasir::model {
 namespace {
 
 // Chunks of a job for each thread: enough that threads of different speed end together.
-constexpr std::size_t kChunksOfThread = 16;
+constexpr std::size_t kChunksOfThread = 64;
 
 std::unexpected<Error> bad_pass(const std::string& what) {
   return fail(Outcome::kInvalidArgument, "a pass " + what);
