@@ -64,7 +64,7 @@ void multiply(benchmark::State& state, BlockType type) {
   if (made.empty()) return state.SkipWithError("no memory");
   const simd::Panels& weights = made[0];
   const bool codes = simd::is_codes(weights.kind());
-  auto bytes = simd::ByteRows::allocate(columns, kWidth, codes ? weights.activation_block() : 32);
+  auto bytes = simd::ByteRows::allocate(columns, kWidth);
   if (!bytes) return state.SkipWithError("no memory");
   const std::vector<float> x = waves(columns * kWidth);
   std::vector<float> out(columns * kRows);
@@ -84,7 +84,7 @@ void multiply(benchmark::State& state, BlockType type) {
 }
 
 void pack(benchmark::State& state) {
-  auto bytes = simd::ByteRows::allocate(1, kWidth, static_cast<std::size_t>(state.range(0)));
+  auto bytes = simd::ByteRows::allocate(1, kWidth);
   if (!bytes) return state.SkipWithError("no memory");
   const std::vector<float> x = waves(kWidth);
   for (auto _ : state) {
@@ -173,7 +173,7 @@ void add_benchmarks() {
                                    element)
           ->Args({4096, queries});
   }
-  benchmark::RegisterBenchmark("pack", pack)->Arg(32)->Arg(256);
+  benchmark::RegisterBenchmark("pack", pack);
   benchmark::RegisterBenchmark("norm", norm);
   benchmark::RegisterBenchmark("silu", silu);
 }

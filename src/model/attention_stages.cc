@@ -212,7 +212,7 @@ Status reserve_cells(const CellAttention& cells, Workspace& workspace) {
   KVASIR_TRY(grow(scratch.key, rows, kv_heads * cells.geometry.key_dims));
   KVASIR_TRY(grow(scratch.value, rows, kv_heads * cells.geometry.value_dims));
   KVASIR_TRY(
-      grow(scratch.attended, rows, std::size_t{cells.heads} * cells.geometry.value_dims, workspace.forms));
+      grow(scratch.attended, rows, std::size_t{cells.heads} * cells.geometry.value_dims, workspace.as_bytes));
   scratch.resolved.resize(rows);
   if (cells.bias != nullptr) scratch.positions.resize(rows);
   return {};

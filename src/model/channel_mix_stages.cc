@@ -32,10 +32,10 @@ Status reserve(const ChannelMix& part, Workspace& workspace) {
   ChannelMixScratch& scratch = workspace.recurrent.channel_mix;
   const std::size_t rows = workspace.limits.rows;
   KVASIR_TRY(grow(scratch.first, rows, part.key.in()));
-  KVASIR_TRY(grow(scratch.key_input, rows, part.key.in(), workspace.forms));
-  KVASIR_TRY(grow(scratch.hidden, rows, part.key.out(), workspace.forms));
+  KVASIR_TRY(grow(scratch.key_input, rows, part.key.in(), workspace.as_bytes));
+  KVASIR_TRY(grow(scratch.hidden, rows, part.key.out(), workspace.as_bytes));
   if (!part.gate) return {};
-  KVASIR_TRY(grow(scratch.gate_input, rows, part.gate->in(), workspace.forms));
+  KVASIR_TRY(grow(scratch.gate_input, rows, part.gate->in(), workspace.as_bytes));
   KVASIR_TRY(grow(scratch.gate, rows, part.gate->out()));
   return {};
 }

@@ -51,8 +51,8 @@ Status reserve(const Experts& part, Workspace& workspace) {
   const FeedForward& any = part.experts.front();
   KVASIR_TRY(grow(scratch.router, rows, part.experts.size()));
   KVASIR_TRY(grow(scratch.choice, rows, part.experts.size()));
-  KVASIR_TRY(grow(scratch.input, assignments, part.router.in(), workspace.forms));
-  KVASIR_TRY(grow(scratch.gate, assignments, any.down.in(), workspace.forms));
+  KVASIR_TRY(grow(scratch.input, assignments, part.router.in(), workspace.as_bytes));
+  KVASIR_TRY(grow(scratch.gate, assignments, any.down.in(), workspace.as_bytes));
   KVASIR_TRY(grow(scratch.up, assignments, any.down.in()));
   KVASIR_TRY(grow(scratch.output, assignments, any.down.out()));
   scratch.assignments.resize(std::max(scratch.assignments.size(), assignments));

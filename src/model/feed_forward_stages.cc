@@ -34,7 +34,7 @@ void take_share(Workspace& w, std::size_t row) {
 Status reserve(const FeedForward& part, Workspace& workspace) {
   FeedForwardScratch& scratch = workspace.feed_forward;
   const std::size_t rows = workspace.limits.rows;
-  KVASIR_TRY(grow(scratch.gate, rows, part.down.in(), workspace.forms));
+  KVASIR_TRY(grow(scratch.gate, rows, part.down.in(), workspace.as_bytes));
   if (part.gate) KVASIR_TRY(grow(scratch.up, rows, part.down.in()));
   if (part.share) KVASIR_TRY(grow(scratch.share, rows, 1));
   return {};

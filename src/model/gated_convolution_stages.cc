@@ -12,7 +12,7 @@ Status reserve(const GatedConvolution& part, Workspace& workspace) {
   const std::size_t rows = workspace.limits.rows;
   KVASIR_TRY(grow(scratch.before, rows, part.before.out()));
   KVASIR_TRY(grow(scratch.after, rows, part.after.out()));
-  KVASIR_TRY(grow(scratch.input, rows, part.input.out(), workspace.forms));
+  KVASIR_TRY(grow(scratch.input, rows, part.input.out(), workspace.as_bytes));
   return {};
 }
 

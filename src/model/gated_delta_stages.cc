@@ -65,7 +65,7 @@ Status reserve(const GatedDelta& part, Workspace& workspace) {
   GatedDeltaScratch& scratch = workspace.recurrent.gated_delta;
   const std::size_t rows = workspace.limits.rows;
   KVASIR_TRY(grow(scratch.mixed, rows, part.mixed.out()));
-  KVASIR_TRY(grow(scratch.gate, rows, part.gate.out(), workspace.forms));
+  KVASIR_TRY(grow(scratch.gate, rows, part.gate.out(), workspace.as_bytes));
   KVASIR_TRY(grow(scratch.strength, rows, part.value_heads));
   KVASIR_TRY(grow(scratch.decay, rows, part.value_heads));
   return {};

@@ -114,15 +114,15 @@ Status reserve(const LatentAttention& part, Workspace& workspace) {
   LatentScratch& scratch = workspace.latent;
   const std::size_t rows = workspace.limits.rows;
   const std::size_t of_heads = rows * part.cells.heads;
-  const ByteForms& forms = workspace.forms;
-  if (part.query_down) KVASIR_TRY(grow(scratch.query, rows, part.query_down->out(), forms));
+  const bool as_bytes = workspace.as_bytes;
+  if (part.query_down) KVASIR_TRY(grow(scratch.query, rows, part.query_down->out(), as_bytes));
   KVASIR_TRY(grow(scratch.joint, rows, part.down.out()));
   KVASIR_TRY(grow(scratch.unpacked, rows, part.query_up.out()));
-  KVASIR_TRY(grow(scratch.plain, of_heads, part.plain(), forms));
+  KVASIR_TRY(grow(scratch.plain, of_heads, part.plain(), as_bytes));
   KVASIR_TRY(grow(scratch.absorbed, of_heads, part.latent()));
-  KVASIR_TRY(grow(scratch.read, of_heads, part.latent(), forms));
+  KVASIR_TRY(grow(scratch.read, of_heads, part.latent(), as_bytes));
   KVASIR_TRY(grow(scratch.value, of_heads, part.values.front().out()));
-  return grow(scratch.values, rows, part.output.in(), forms);
+  return grow(scratch.values, rows, part.output.in(), as_bytes);
 }
 
 void add_stages(const LatentAttention& part, StageList& stages) {

@@ -167,12 +167,6 @@ enum class Pooling : std::uint8_t {
   kRank,   // a score of the whole text, by a matrix of its own
 };
 
-// The blocks of activation bytes that a model's weights take.
-struct ByteForms {
-  bool of32 = false;
-  bool of256 = false;
-};
-
 // A whole model, as an architecture file fills it.
 struct Network {
   simd::Panels token_embedding;
@@ -191,7 +185,7 @@ struct Network {
   std::vector<simd::RotaryTable> rotary;
   std::vector<CacheGroup> groups;
   bool positions_can_move = true;  // false: learned positions, a norm behind RoPE, any recurrent group
-  ByteForms forms;                 // of all weights; set by whoever loads them
+  bool takes_bytes = false;        // whether any weights do; set by whoever loads them
 
   // Whether it has a decoder, and whether that reads a source.
   [[nodiscard]] bool decodes() const noexcept { return !layers.empty(); }

@@ -66,8 +66,7 @@ Status Loader::fill_panels(const gguf::Tensor& tensor, const Rows& rows, simd::P
 
 Result<simd::Panels> Loader::panels(const gguf::Tensor& tensor, const Rows& rows) {
   KVASIR_ASSIGN(simd::Panels panels, simd::Panels::allocate(tensor.type, rows.count, tensor.row_length()));
-  forms_.of32 = forms_.of32 || panels.activation_block() == 32;
-  forms_.of256 = forms_.of256 || panels.activation_block() == 256;
+  takes_bytes_ = takes_bytes_ || panels.takes_bytes();
   const std::size_t count = panels.panel_count();
   const std::uint64_t panel_bytes = panels.raw_row_bytes() * simd::kPanelRows;
   const std::size_t at_once = std::max<std::size_t>(1, kReportBytes / panel_bytes);

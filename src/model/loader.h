@@ -64,8 +64,8 @@ class Loader {
   [[nodiscard]] Result<Norm> norm(const std::string& name, std::uint64_t size, float epsilon);
   [[nodiscard]] Result<Norm> layer_norm(const std::string& name, std::uint64_t size, float epsilon);
 
-  // The blocks of activation bytes that the matrices read so far take.
-  [[nodiscard]] const ByteForms& forms() const noexcept { return forms_; }
+  // Whether any of the matrices read so far takes activations as bytes.
+  [[nodiscard]] bool takes_bytes() const noexcept { return takes_bytes_; }
 
  private:
   [[nodiscard]] Result<const gguf::Tensor*> find(const std::string& name,
@@ -86,7 +86,7 @@ class Loader {
   const gguf::File* file_;
   parallel::ThreadPool* pool_;
   LoadProgress progress_;
-  ByteForms forms_;
+  bool takes_bytes_ = false;
   std::uint64_t done_ = 0;
   std::uint64_t total_ = 0;
 };

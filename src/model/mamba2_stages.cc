@@ -51,7 +51,7 @@ Status reserve(const Mamba2& part, Workspace& workspace) {
   Mamba2Scratch& scratch = workspace.recurrent.mamba2;
   const std::size_t rows = workspace.limits.rows;
   KVASIR_TRY(grow(scratch.input, rows, part.input.out()));
-  KVASIR_TRY(grow(scratch.gate, rows, part.gate.out(), workspace.forms));
+  KVASIR_TRY(grow(scratch.gate, rows, part.gate.out(), workspace.as_bytes));
   KVASIR_TRY(grow(scratch.time, rows, part.heads));
   KVASIR_TRY(grow(scratch.decay, rows, part.heads));
   return {};

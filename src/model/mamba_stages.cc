@@ -62,10 +62,10 @@ void add_coefficients(const Mamba& part, StageList& stages) {
 Status reserve(const Mamba& part, Workspace& workspace) {
   MambaScratch& scratch = workspace.recurrent.mamba;
   const std::size_t rows = workspace.limits.rows;
-  KVASIR_TRY(grow(scratch.input, rows, part.output.in(), workspace.forms));
+  KVASIR_TRY(grow(scratch.input, rows, part.output.in(), workspace.as_bytes));
   KVASIR_TRY(grow(scratch.gate, rows, part.output.in()));
   KVASIR_TRY(grow(scratch.coefficients, rows, part.coefficients.out()));
-  KVASIR_TRY(grow(scratch.rank, rows, part.time.in(), workspace.forms));
+  KVASIR_TRY(grow(scratch.rank, rows, part.time.in(), workspace.as_bytes));
   KVASIR_TRY(grow(scratch.time, rows, part.time.out()));
   return {};
 }

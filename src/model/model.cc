@@ -21,7 +21,7 @@ Result<std::shared_ptr<const Model>> Model::load(const gguf::File& file, paralle
     if (context != 0) sizes.used_context = context;
     Loader loader(file, pool, std::move(progress));
     KVASIR_ASSIGN(Network network, architecture->build(loader, sizes));
-    network.forms = loader.forms();
+    network.takes_bytes = loader.takes_bytes();
     KVASIR_ASSIGN(const Fingerprint fingerprint, fingerprint_of(file, sizes, network));
     return std::shared_ptr<const Model>(new Model(std::move(sizes), std::move(network), fingerprint));
   } catch (const std::bad_alloc&) {

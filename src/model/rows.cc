@@ -21,31 +21,25 @@ Result<FloatRows> FloatRows::allocate(std::size_t rows, std::size_t width) {
 void ProductInput::multiply(const simd::Panels& weight, std::size_t first_panel, std::size_t last_panel,
                             std::size_t from, std::size_t count,
                             const simd::ProductOutput& output) const noexcept {
-  if (const std::size_t block = weight.activation_block(); block != 0) {
-    const simd::ByteRows& bytes = block == 32 ? *bytes32 : *bytes256;
+  if (weight.takes_bytes()) {
     return simd::multiply(weight, first_panel, last_panel,
-                          bytes.columns(first + from, count, weight.columns()), output);
+                          bytes->columns(first + from, count, weight.columns()), output);
   }
   const simd::Activations some = {floats.column(from), count, weight.columns(), floats.stride};
   simd::multiply(weight, first_panel, last_panel, some, output);
 }
 
-Result<InputRows> InputRows::allocate(std::size_t rows, std::size_t width, const ByteForms& forms) {
+Result<InputRows> InputRows::allocate(std::size_t rows, std::size_t width, bool as_bytes) {
   InputRows out;
   KVASIR_ASSIGN(out.floats_, FloatRows::allocate(rows, width));
-  if (forms.of32) {
-    KVASIR_ASSIGN(out.bytes32_, simd::ByteRows::allocate(rows, width, 32));
-  }
-  if (forms.of256) {
-    KVASIR_ASSIGN(out.bytes256_, simd::ByteRows::allocate(rows, width, 256));
+  if (as_bytes) {
+    KVASIR_ASSIGN(out.bytes_, simd::ByteRows::allocate(rows, width));
   }
   return out;
 }
 
 void InputRows::pack(std::size_t index, std::size_t width) noexcept {
-  const std::span<const float> numbers = floats_.row(index).first(width);
-  if (!bytes32_.empty()) bytes32_.pack(index, numbers);
-  if (!bytes256_.empty()) bytes256_.pack(index, numbers);
+  if (!bytes_.empty()) bytes_.pack(index, floats_.row(index).first(width));
 }
 
 Status grow(FloatRows& rows, std::size_t count, std::size_t width) {
@@ -54,10 +48,10 @@ Status grow(FloatRows& rows, std::size_t count, std::size_t width) {
   return {};
 }
 
-Status grow(InputRows& rows, std::size_t count, std::size_t width, const ByteForms& forms) {
+Status grow(InputRows& rows, std::size_t count, std::size_t width, bool as_bytes) {
   if (count <= rows.rows() && width <= rows.width()) return {};
   KVASIR_ASSIGN(rows,
-                InputRows::allocate(std::max(count, rows.rows()), std::max(width, rows.width()), forms));
+                InputRows::allocate(std::max(count, rows.rows()), std::max(width, rows.width()), as_bytes));
   return {};
 }
 

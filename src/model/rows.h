@@ -49,9 +49,8 @@ class FloatRows {
 // What a product reads: floats, and the same as bytes where weights of this model are codes.
 struct ProductInput {
   simd::Activations floats;
-  const simd::ByteRows* bytes32 = nullptr;  // with blocks of 32 and of 256; null or empty: never packed
-  const simd::ByteRows* bytes256 = nullptr;
-  std::size_t first = 0;  // column of the bytes that is the first of the floats
+  const simd::ByteRows* bytes = nullptr;  // null or empty: never packed
+  std::size_t first = 0;                  // column of the bytes that is the first of the floats
 
   // The columns [from, from + count) of these, `width` numbers each, in the form that `weight` takes.
   void multiply(const simd::Panels& weight, std::size_t first_panel, std::size_t last_panel, std::size_t from,
@@ -62,8 +61,7 @@ struct ProductInput {
 class InputRows {
  public:
   InputRows() = default;
-  [[nodiscard]] static Result<InputRows> allocate(std::size_t rows, std::size_t width,
-                                                  const ByteForms& forms);
+  [[nodiscard]] static Result<InputRows> allocate(std::size_t rows, std::size_t width, bool as_bytes);
 
   // Writing a row is followed by pack(): its first `width` floats become what products read.
   [[nodiscard]] std::span<float> row(std::size_t index) noexcept { return floats_.row(index); }
@@ -74,20 +72,19 @@ class InputRows {
   [[nodiscard]] std::size_t rows() const noexcept { return floats_.rows(); }
 
   [[nodiscard]] ProductInput columns(std::size_t first, std::size_t count) const noexcept {
-    return {floats_.columns(first, count), &bytes32_, &bytes256_, first};
+    return {floats_.columns(first, count), &bytes_, first};
   }
   // Where a product writes what is then turned into an input in place.
   [[nodiscard]] simd::ProductOutput output(std::size_t first = 0) noexcept { return floats_.output(first); }
 
  private:
   FloatRows floats_;
-  simd::ByteRows bytes32_;
-  simd::ByteRows bytes256_;
+  simd::ByteRows bytes_;  // empty where no weights take them
 };
 
 // Makes room for so many rows of that width, beside what there is room for already: what rows hold is lost
 // where they grow. kOutOfMemory, with nothing changed.
 [[nodiscard]] Status grow(FloatRows& rows, std::size_t count, std::size_t width);
-[[nodiscard]] Status grow(InputRows& rows, std::size_t count, std::size_t width, const ByteForms& forms);
+[[nodiscard]] Status grow(InputRows& rows, std::size_t count, std::size_t width, bool as_bytes);
 
 }  // namespace kvasir::model

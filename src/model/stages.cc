@@ -9,13 +9,13 @@ namespace kvasir::model {
 namespace {
 
 // Multiply-adds of a job for each thread: well under a millisecond, and long beside what starting one costs.
-constexpr std::size_t kJobWork = 16'000'000;
+constexpr std::size_t kJobWork = 32'000'000;
 
 // How many multiply-adds of bytes cost as much as one of floats.
 constexpr std::size_t kByteGain = 4;
 
 // Columns that one product item takes: enough to pay for decoding its weights, few enough for small jobs.
-constexpr std::size_t kColumnBlock = 128;
+constexpr std::size_t kColumnBlock = 64;
 
 }  // namespace
 
@@ -41,7 +41,7 @@ void StageItems::add_product(const simd::Panels& weight, std::span<const float> 
   products_.push_back({&weight, bias, input, output});
   const std::size_t cost =
       simd::kPanelGroup * simd::kPanelRows * weight.columns() * std::min(input.floats.count, kColumnBlock);
-  plan(items_ + products_.back().items(), weight.activation_block() != 0 ? cost / kByteGain : cost);
+  plan(items_ + products_.back().items(), weight.takes_bytes() ? cost / kByteGain : cost);
 }
 
 void StageItems::multiply(std::size_t item) const noexcept {

@@ -114,16 +114,16 @@ Status reserve(const TimeMix6& part, Workspace& workspace) {
   const std::size_t rows = workspace.limits.rows;
   const std::size_t width = part.output.in();
   KVASIR_TRY(grow(scratch.first, rows, width));
-  KVASIR_TRY(grow(scratch.start, rows, width, workspace.forms));
+  KVASIR_TRY(grow(scratch.start, rows, width, workspace.as_bytes));
   for (std::size_t i = 0; i < TimeMix6::kInputs; ++i) {
-    KVASIR_TRY(grow(scratch.input[i], rows, width, workspace.forms));
-    KVASIR_TRY(grow(scratch.low[i], rows, part.lerps[i].down.out(), workspace.forms));
+    KVASIR_TRY(grow(scratch.input[i], rows, width, workspace.as_bytes));
+    KVASIR_TRY(grow(scratch.low[i], rows, part.lerps[i].down.out(), workspace.as_bytes));
   }
-  KVASIR_TRY(grow(scratch.low[kDecay], rows, part.decay.down.out(), workspace.forms));
+  KVASIR_TRY(grow(scratch.low[kDecay], rows, part.decay.down.out(), workspace.as_bytes));
   for (FloatRows* const some :
        {&scratch.receptance, &scratch.key, &scratch.value, &scratch.decay, &scratch.read})
     KVASIR_TRY(grow(*some, rows, width));
-  return grow(scratch.gate, rows, width, workspace.forms);
+  return grow(scratch.gate, rows, width, workspace.as_bytes);
 }
 
 void add_stages(const TimeMix6& part, StageList& stages) {

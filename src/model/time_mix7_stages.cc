@@ -137,7 +137,7 @@ void gate_output(const TimeMix7& part, TimeMixScratch& scratch, std::size_t row)
 }
 
 Status reserve_low(const LowRank& rank, InputRows& low, Workspace& workspace) {
-  return grow(low, workspace.limits.rows, rank.down.out(), workspace.forms);
+  return grow(low, workspace.limits.rows, rank.down.out(), workspace.as_bytes);
 }
 
 }  // namespace
@@ -147,7 +147,7 @@ Status reserve(const TimeMix7& part, Workspace& workspace) {
   const std::size_t rows = workspace.limits.rows;
   const std::size_t width = part.output.in();
   KVASIR_TRY(grow(scratch.first, rows, width));
-  for (InputRows& input : scratch.input) KVASIR_TRY(grow(input, rows, width, workspace.forms));
+  for (InputRows& input : scratch.input) KVASIR_TRY(grow(input, rows, width, workspace.as_bytes));
   KVASIR_TRY(reserve_low(part.decay, scratch.low[kDecay], workspace));
   KVASIR_TRY(reserve_low(part.rate, scratch.low[kRate], workspace));
   KVASIR_TRY(reserve_low(part.gate, scratch.low[kGate], workspace));
@@ -156,7 +156,7 @@ Status reserve(const TimeMix7& part, Workspace& workspace) {
        {&scratch.receptance, &scratch.key, &scratch.value, &scratch.decay, &scratch.probe,
         &scratch.correction, &scratch.share, &scratch.first_value, &scratch.read})
     KVASIR_TRY(grow(*some, rows, width));
-  return grow(scratch.gate, rows, width, workspace.forms);
+  return grow(scratch.gate, rows, width, workspace.as_bytes);
 }
 
 void add_stages(const TimeMix7& part, StageList& stages) {

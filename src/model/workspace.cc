@@ -31,9 +31,9 @@ Result<Workspace> Workspace::create(const Model& model, const PassLimits& limits
   try {
     Workspace workspace;
     workspace.limits = limits;
-    workspace.forms = network.forms;
+    workspace.as_bytes = network.takes_bytes;
     KVASIR_ASSIGN(workspace.hidden, FloatRows::allocate(rows, embedding));
-    KVASIR_ASSIGN(workspace.normed, InputRows::allocate(rows, embedding, workspace.forms));
+    KVASIR_ASSIGN(workspace.normed, InputRows::allocate(rows, embedding, workspace.as_bytes));
     KVASIR_ASSIGN(workspace.product, FloatRows::allocate(rows, embedding));
     KVASIR_ASSIGN(workspace.logits, FloatRows::allocate(limits.logit_rows, model.sizes().vocabulary));
     KVASIR_TRY(reserve_layers(network.layers, workspace));

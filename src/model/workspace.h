@@ -98,11 +98,11 @@ struct Workspace {
   [[nodiscard]] static Result<Workspace> create(const Model& model, const PassLimits& limits);
 
   PassLimits limits;
-  ByteForms forms;    // of every input of a product
-  FloatRows hidden;   // [row]: the residual stream
-  InputRows normed;   // [row]: what the body of a part reads; it is not written by it
-  FloatRows product;  // [row]: what the body of a part gives
-  FloatRows logits;   // [logits row]
+  bool as_bytes = false;  // whether inputs of products are packed
+  FloatRows hidden;       // [row]: the residual stream
+  InputRows normed;       // [row]: what the body of a part reads; it is not written by it
+  FloatRows product;      // [row]: what the body of a part gives
+  FloatRows logits;       // [logits row]
 
   AttentionScratch attention;
   LatentScratch latent;

@@ -16,8 +16,8 @@ namespace {
 struct PackedColumn {
   std::int8_t* bytes;
   float* scales;
-  std::int32_t* sums16;
-  std::int32_t* sums32;
+  std::int16_t* sums16;
+  std::int16_t* sums32;
 };
 
 }  // namespace
@@ -55,7 +55,7 @@ std::int32_t GreatestBits(const float* numbers, std::size_t count) {
 }
 
 // Sixteen numbers to bytes; answers their sum.
-std::int32_t PackSixteen(const float* numbers, float inverse, std::int8_t* bytes) {
+std::int16_t PackSixteen(const float* numbers, float inverse, std::int8_t* bytes) {
   const DI di;
   const DI8 d8;
   VI sum = hn::Zero(di);
@@ -65,42 +65,41 @@ std::int32_t PackSixteen(const float* numbers, float inverse, std::int8_t* bytes
     sum = hn::Add(sum, whole);
     hn::StoreU(hn::DemoteTo(d8, whole), d8, bytes + p * kLanes);
   }
-  return hn::GetLane(hn::SumOfLanes(di, sum));
+  return static_cast<std::int16_t>(hn::GetLane(hn::SumOfLanes(di, sum)));
 }
 
-// One block of `count` numbers, a multiple of 32. Answers its scale.
-float PackBlock(const float* numbers, std::size_t count, std::int8_t* bytes, std::int32_t* sums16,
-                std::int32_t* sums32) {
-  const std::int32_t bits = GreatestBits(numbers, count);
+// One block. Answers its scale.
+float PackBlock(const float* numbers, std::int8_t* bytes, std::int16_t* sums16, std::int16_t* sums32) {
+  const std::int32_t bits = GreatestBits(numbers, kByteBlock);
   float greatest = 0;
   std::memcpy(&greatest, &bits, sizeof(greatest));
   // Below this the inverse is infinite; such a block is as good as zeros.
   constexpr float kLeast = 127 / std::numeric_limits<float>::max();
   if (bits >= kInfinityBits || greatest <= kLeast) {
-    std::memset(bytes, 0, count);
-    std::fill_n(sums16, count / 16, 0);
-    std::fill_n(sums32, count / 32, 0);
+    std::memset(bytes, 0, kByteBlock);
+    std::fill_n(sums16, kByteBlock / 16, std::int16_t{0});
+    std::fill_n(sums32, kByteBlock / 32, std::int16_t{0});
     return bits >= kInfinityBits ? std::numeric_limits<float>::quiet_NaN() : 0.0f;
   }
   const float inverse = 127.0f / greatest;
-  for (std::size_t i = 0; i < count; i += 32) {
+  for (std::size_t i = 0; i < kByteBlock; i += 32) {
     sums16[i / 16] = PackSixteen(numbers + i, inverse, bytes + i);
     sums16[i / 16 + 1] = PackSixteen(numbers + i + 16, inverse, bytes + i + 16);
-    sums32[i / 32] = sums16[i / 16] + sums16[i / 16 + 1];
+    sums32[i / 32] = static_cast<std::int16_t>(sums16[i / 16] + sums16[i / 16 + 1]);
   }
   return greatest / 127.0f;
 }
 
-void PackColumn(const float* numbers, std::size_t count, std::size_t block, const PackedColumn& to) {
-  alignas(64) float last[256];
-  for (std::size_t k = 0; k < count; k += block) {
+void PackColumn(const float* numbers, std::size_t count, const PackedColumn& to) {
+  alignas(64) float last[kByteBlock];
+  for (std::size_t k = 0; k < count; k += kByteBlock) {
     const float* from = numbers + k;
-    if (count - k < block) {
-      std::fill_n(last, block, 0.0f);
+    if (count - k < kByteBlock) {
+      std::fill_n(last, kByteBlock, 0.0f);
       std::copy_n(from, count - k, last);
       from = last;
     }
-    to.scales[k / block] = PackBlock(from, block, to.bytes + k, to.sums16 + k / 16, to.sums32 + k / 32);
+    to.scales[k / kByteBlock] = PackBlock(from, to.bytes + k, to.sums16 + k / 16, to.sums32 + k / 32);
   }
 }
 
@@ -112,41 +111,37 @@ HWY_AFTER_NAMESPACE();
 namespace kvasir::simd {
 namespace {
 HWY_EXPORT(PackColumn);
-
-constexpr std::size_t kStep = 256;  // of the stride, so that either block divides it
 }  // namespace
 
-Result<ByteRows> ByteRows::allocate(std::size_t rows, std::size_t width, std::size_t block) {
+Result<ByteRows> ByteRows::allocate(std::size_t rows, std::size_t width) {
   ByteRows out;
-  out.block_ = block;
-  out.stride_ = base::div_up(width, kStep) * kStep;
+  out.stride_ = base::div_up(width, kByteBlock) * kByteBlock;
   const auto bytes = base::checked_product<std::size_t>(rows, out.stride_);
   if (!bytes)
     return fail(Outcome::kInvalidArgument, "a pass is larger than memory can be", {.setting = "--pass"});
   KVASIR_ASSIGN(out.bytes_, base::Buffer::allocate(*bytes));
-  KVASIR_ASSIGN(out.scales_, base::Buffer::allocate(*bytes / block * sizeof(float)));
-  KVASIR_ASSIGN(out.sums16_, base::Buffer::allocate(*bytes / 16 * sizeof(std::int32_t)));
-  KVASIR_ASSIGN(out.sums32_, base::Buffer::allocate(*bytes / 32 * sizeof(std::int32_t)));
+  KVASIR_ASSIGN(out.scales_, base::Buffer::allocate(*bytes / kByteBlock * sizeof(float)));
+  KVASIR_ASSIGN(out.sums16_, base::Buffer::allocate(*bytes / 16 * sizeof(std::int16_t)));
+  KVASIR_ASSIGN(out.sums32_, base::Buffer::allocate(*bytes / 32 * sizeof(std::int16_t)));
   return out;
 }
 
 void ByteRows::pack(std::size_t row, std::span<const float> numbers) noexcept {
   const std::size_t at = row * stride_;
   HWY_DYNAMIC_DISPATCH(PackColumn)
-  (numbers.data(), numbers.size(), block_,
-   {bytes_.as<std::int8_t>().data() + at, scales_.as<float>().data() + at / block_,
-    sums16_.as<std::int32_t>().data() + at / 16, sums32_.as<std::int32_t>().data() + at / 32});
+  (numbers.data(), numbers.size(),
+   {bytes_.as<std::int8_t>().data() + at, scales_.as<float>().data() + at / kByteBlock,
+    sums16_.as<std::int16_t>().data() + at / 16, sums32_.as<std::int16_t>().data() + at / 32});
 }
 
 ByteColumns ByteRows::columns(std::size_t first, std::size_t count, std::size_t width) const noexcept {
   return ByteColumns{bytes_.as<std::int8_t>().data(),
                      scales_.as<float>().data(),
-                     sums16_.as<std::int32_t>().data(),
-                     sums32_.as<std::int32_t>().data(),
+                     sums16_.as<std::int16_t>().data(),
+                     sums32_.as<std::int16_t>().data(),
                      0,
                      width,
-                     stride_,
-                     block_}
+                     stride_}
       .from(first, count);
 }
 

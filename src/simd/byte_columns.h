@@ -1,6 +1,6 @@
 // Activations as blocks of signed bytes: what products read where the weights are codes.
 //
-// A block of 32 or 256 numbers shares a scale: the greatest magnitude / 127. A number is stored as
+// A block of 256 numbers shares a scale: the greatest magnitude / 127. A number is stored as
 // number / scale, rounded to the nearest, ties to even; so no byte is -128. A block with a number that is not
 // finite has the scale NaN and zeros: whatever it is multiplied with shows it.
 #pragma once
@@ -14,26 +14,27 @@
 
 namespace kvasir::simd {
 
+// Numbers of an activation that share a scale.
+inline constexpr std::size_t kByteBlock = 256;
+
 // `count` columns. A view.
 struct ByteColumns {
   const std::int8_t* bytes = nullptr;    // column c begins at bytes + c * stride
-  const float* scales = nullptr;         // [c * stride / block + k / block]
-  const std::int32_t* sums16 = nullptr;  // [c * stride / 16 + k / 16]: of those 16 bytes
-  const std::int32_t* sums32 = nullptr;  // [c * stride / 32 + k / 32]
+  const float* scales = nullptr;         // [c * stride / 256 + k / 256]
+  const std::int16_t* sums16 = nullptr;  // [c * stride / 16 + k / 16]: of those 16 bytes
+  const std::int16_t* sums32 = nullptr;  // [c * stride / 32 + k / 32]
   std::size_t count = 0;
-  std::size_t width = 0;   // numbers of a column, a multiple of the block
+  std::size_t width = 0;   // numbers of a column, a multiple of 32
   std::size_t stride = 0;  // a multiple of 256
-  std::size_t block = 32;  // numbers that share a scale: 32 or 256
 
   [[nodiscard]] ByteColumns from(std::size_t first, std::size_t some) const noexcept {
     return {bytes + first * stride,
-            scales + first * stride / block,
+            scales + first * stride / kByteBlock,
             sums16 + first * stride / 16,
             sums32 + first * stride / 32,
             some,
             width,
-            stride,
-            block};
+            stride};
   }
 };
 
@@ -43,10 +44,9 @@ class ByteRows {
   ByteRows() = default;
 
   // Room for `rows` columns of up to `width` numbers. kOutOfMemory.
-  [[nodiscard]] static Result<ByteRows> allocate(std::size_t rows, std::size_t width, std::size_t block);
+  [[nodiscard]] static Result<ByteRows> allocate(std::size_t rows, std::size_t width);
 
   [[nodiscard]] bool empty() const noexcept { return stride_ == 0; }
-  [[nodiscard]] std::size_t block() const noexcept { return block_; }
 
   // Packs the numbers of one column; what is missing to a whole block counts as zeros. numbers.size() <= the
   // width. Any thread; different rows at once.
@@ -61,7 +61,6 @@ class ByteRows {
   base::Buffer sums16_;
   base::Buffer sums32_;
   std::size_t stride_ = 0;
-  std::size_t block_ = 32;
 };
 
 }  // namespace kvasir::simd

@@ -51,7 +51,8 @@ class PanelReader {
     }
   }
 
-  // Asks for what is read of a block of 32: memory is far, and its own guesses end with each of its pages.
+  // Asks for what is read of a block of 32: memory is far, and its own guesses end with each of its pages. It
+  // comes into the second cache: what comes into the first waits in a queue that is too short for memory.
   KVASIR_INLINE void Fetch(std::size_t at) const {
     constexpr std::size_t kBits = kRecipe.bits;
     constexpr std::size_t kLines = kBits == 8 ? 8 : kBits >= 4 ? 4 : 2;
@@ -69,24 +70,23 @@ class PanelReader {
     }
   }
 
-  // Scale and offset of a sub-block.
   KVASIR_INLINE Isa::Floats Scale(std::size_t sub) const {
     if constexpr (kRecipe.scale == ScaleForm::kHalf) {
       return Isa::Halves(scales_ + sub * 32);
     } else if constexpr (kRecipe.scale == ScaleForm::kExponent) {
       return Isa::Exponents(scales_ + sub * 16);
     } else {
-      return Isa::Mul(Isa::Halves(scales_ + sub * kRecipe.sub / kSuperBlock * 32),
-                      Isa::SignedBytes(sub_scales_ + sub * 16));
+      return Isa::SignedBytes(sub_scales_ + sub * 16);
     }
   }
-  KVASIR_INLINE Isa::Floats Offset(std::size_t sub) const {
-    if constexpr (kRecipe.scale == ScaleForm::kHalf) {
-      return Isa::Halves(offsets_ + sub * 32);
-    } else {
-      return Isa::Negative(Isa::Mul(Isa::Halves(offsets_ + sub * kRecipe.sub / kSuperBlock * 32),
-                                    Isa::SignedBytes(sub_offsets_ + sub * 16)));
-    }
+  KVASIR_INLINE Isa::Floats ScaleOfBlock(std::size_t block) const {
+    return Isa::Halves(scales_ + block * 32);
+  }
+  // The offset of a sub-block, or of 256 numbers.
+  KVASIR_INLINE Isa::Floats Offset(std::size_t at) const { return Isa::Halves(offsets_ + at * 32); }
+  // The sub-offsets of sub-blocks 2 pair and 2 pair + 1.
+  KVASIR_INLINE Isa::Pairs SubOffsets(std::size_t pair) const {
+    return Isa::LoadPairs(sub_offsets_ + pair * 32);
   }
 
  private:
@@ -123,7 +123,7 @@ class PanelReader {
 template <std::size_t kColumns>
 struct TileColumns {
   const std::int8_t* bytes[kColumns];
-  const std::int32_t* sums[kColumns];  // of sub-blocks
+  const std::int16_t* sums[kColumns];  // of sub-blocks
   const float* scales[kColumns];
 };
 
@@ -135,7 +135,7 @@ KVASIR_INLINE TileColumns<kColumns> ColumnsOf(const ByteColumns& x, std::size_t 
     const std::size_t at = (column + c) * x.stride;
     columns.bytes[c] = x.bytes + at;
     columns.sums[c] = kRecipe.sub == 16 ? x.sums16 + at / 16 : x.sums32 + at / 32;
-    columns.scales[c] = x.scales + at / kRecipe.block;
+    columns.scales[c] = x.scales + at / kByteBlock;
   }
   return columns;
 }
@@ -181,7 +181,7 @@ KVASIR_INLINE void ScaleSubBlock(const PanelReader<kKind>* readers, const TileCo
         to = Isa::MulAdd(number, scale, to);
       }
     });
-    if constexpr (kRecipe.offsets) {
+    if constexpr (kRecipe.offsets && kRecipe.scale == ScaleForm::kHalf) {
       const Isa::Floats offset = readers[p].Offset(sub);
       Unrolled<kColumns>([&](auto c) KVASIR_INLINE_LAMBDA {
         Isa::Floats& to = part[p * kColumns + c];
@@ -203,10 +203,46 @@ KVASIR_INLINE void AddThirtyTwo(const PanelReader<kKind>* readers, const TileCol
   });
 }
 
-// Numbers of a row that a tile goes through at once: so much of its panels stays near while all columns pass.
-// A multiple of every block.
-template <PanelKind kKind>
-inline constexpr std::size_t kStretch = recipe_of(kKind).bits == 8 ? 1024 : 2048;
+// What 256 numbers of the weights share is multiplied once.
+template <PanelKind kKind, std::size_t kPanels, std::size_t kColumns>
+KVASIR_INLINE void ScaleBlock(const PanelReader<kKind>* readers, std::size_t block, Isa::Floats* part) {
+  Unrolled<kPanels>([&](auto p) KVASIR_INLINE_LAMBDA {
+    const Isa::Floats scale = readers[p].ScaleOfBlock(block);
+    Unrolled<kColumns>([&](auto c) KVASIR_INLINE_LAMBDA {
+      Isa::Floats& to = part[p * kColumns + c];
+      to = Isa::Mul(to, scale);
+    });
+  });
+}
+
+// Takes from the parts of a block what its offsets are.
+template <PanelKind kKind, std::size_t kPanels, std::size_t kColumns>
+KVASIR_INLINE void TakeOffsets(const PanelReader<kKind>* readers, const TileColumns<kColumns>& x,
+                               std::size_t block, Isa::Floats* part) {
+  constexpr std::size_t kSubPairs = kByteBlock / recipe_of(kKind).sub / 2;
+  Isa::Ints taken[kPanels * kColumns];
+  Unrolled<kPanels * kColumns>([&](auto i) KVASIR_INLINE_LAMBDA { taken[i] = Isa::NoInts(); });
+  for (std::size_t pair = block * kSubPairs; pair < (block + 1) * kSubPairs; ++pair) {
+    Unrolled<kPanels>([&](auto p) KVASIR_INLINE_LAMBDA {
+      const Isa::Pairs offsets = readers[p].SubOffsets(pair);
+      Unrolled<kColumns>([&](auto c) KVASIR_INLINE_LAMBDA {
+        Isa::Ints& to = taken[p * kColumns + c];
+        to = Isa::DotPairs(to, offsets, x.sums[c] + pair * 2);
+      });
+    });
+  }
+  Unrolled<kPanels>([&](auto p) KVASIR_INLINE_LAMBDA {
+    const Isa::Floats offset = readers[p].Offset(block);
+    Unrolled<kColumns>([&](auto c) KVASIR_INLINE_LAMBDA {
+      Isa::Floats& to = part[p * kColumns + c];
+      to = Isa::NegativeMulAdd(Isa::ToFloats(taken[p * kColumns + c]), offset, to);
+    });
+  });
+}
+
+// Numbers of a row that a tile goes through at once: so much of its panels stays in the second cache while
+// all columns pass. Whole blocks.
+inline constexpr std::size_t kStretch = 8192;
 
 // The numbers [first, last) of some panels, and which of the tiles that go through them one after the other
 // this is. Each of the tiles asks for its share of what is read next: `next_panel` from `next` on.
@@ -228,17 +264,21 @@ KVASIR_INLINE void ReadFrom(const Panels& weights, std::size_t panel, PanelReade
 }
 
 // kPanels panels times kColumns columns. The sums so far are in the output, unless this is their beginning.
-template <PanelKind kKind, std::size_t kPanels, std::size_t kColumns, bool kFetch>
-KVASIR_INLINE void MultiplyTile(const Panels& weights, std::size_t panel, const ByteColumns& x,
-                                std::size_t column, const Stretch& stretch, const ProductOutput& out) {
-  constexpr std::size_t kBlock = recipe_of(kKind).block;
+template <PanelKind kKind, std::size_t kPanels, std::size_t kColumns>
+[[gnu::noinline]] void MultiplyTile(const Panels& weights, std::size_t panel, const ByteColumns& x,
+                                    std::size_t column, const Stretch& stretch, const ProductOutput& out) {
+  constexpr CodeRecipe kRecipe = recipe_of(kKind);
   constexpr std::size_t kTile = kPanels * kColumns;
   PanelReader<kKind> readers[kPanels];
   PanelReader<kKind> ahead[kPanels];
   ReadFrom<kKind, kPanels>(weights, panel, readers);
-  if constexpr (kFetch) ReadFrom<kKind, kPanels>(weights, stretch.next_panel, ahead);
-  const auto fetch = [&](std::size_t at) KVASIR_INLINE_LAMBDA {
-    Unrolled<kPanels>([&](auto p) KVASIR_INLINE_LAMBDA { ahead[p].Fetch(at); });
+  ReadFrom<kKind, kPanels>(weights, stretch.next_panel, ahead);
+  std::size_t asking = stretch.first / 32 + stretch.tile;
+  const auto ask = [&](std::size_t at) KVASIR_INLINE_LAMBDA {
+    if (at != asking) return;
+    asking += stretch.tiles;
+    const std::size_t far = at - stretch.first / 32 + stretch.next / 32;
+    Unrolled<kPanels>([&](auto p) KVASIR_INLINE_LAMBDA { ahead[p].Fetch(far); });
   };
   const TileColumns<kColumns> columns = ColumnsOf<kKind, kColumns>(x, column);
   Isa::Floats total[kTile];
@@ -246,18 +286,19 @@ KVASIR_INLINE void MultiplyTile(const Panels& weights, std::size_t panel, const 
     const float* const from = out.column(column + i % kColumns) + (panel + i / kColumns) * kPanelRows;
     total[i] = stretch.first == 0 ? Isa::Zero() : Isa::LoadFloats(from);
   });
-  std::size_t fetching = stretch.first / kBlock + stretch.tile;
-  for (std::size_t block = stretch.first / kBlock; block < stretch.last / kBlock; ++block) {
-    const std::size_t at = block * (kBlock / 32);
-    const std::size_t far = at + stretch.next / 32 - stretch.first / 32;
-    const bool asks = kFetch && block == fetching;
-    if (asks) fetching += stretch.tiles;
+  for (std::size_t block = stretch.first / kByteBlock; block * kByteBlock < stretch.last; ++block) {
+    const std::size_t begin = block * (kByteBlock / 32);
+    const std::size_t end = std::min(begin + kByteBlock / 32, stretch.last / 32);
     Isa::Floats part[kTile];
-    if (asks) fetch(far);
-    AddThirtyTwo<kKind, kPanels, kColumns, true>(readers, columns, at, part);
-    for (std::size_t i = 1; i < kBlock / 32; ++i) {
-      if (asks) fetch(far + i);
-      AddThirtyTwo<kKind, kPanels, kColumns, false>(readers, columns, at + i, part);
+    ask(begin);
+    AddThirtyTwo<kKind, kPanels, kColumns, true>(readers, columns, begin, part);
+    for (std::size_t at = begin + 1; at < end; ++at) {
+      ask(at);
+      AddThirtyTwo<kKind, kPanels, kColumns, false>(readers, columns, at, part);
+    }
+    if constexpr (kRecipe.scale == ScaleForm::kSuper) {
+      ScaleBlock<kKind, kPanels, kColumns>(readers, block, part);
+      if constexpr (kRecipe.offsets) TakeOffsets<kKind, kPanels, kColumns>(readers, columns, block, part);
     }
     Unrolled<kColumns>([&](auto c) KVASIR_INLINE_LAMBDA {
       const Isa::Floats scale = Isa::Splat(columns.scales[c] + block);
@@ -272,12 +313,6 @@ KVASIR_INLINE void MultiplyTile(const Panels& weights, std::size_t panel, const 
   });
 }
 
-template <PanelKind kKind, std::size_t kPanels, std::size_t kColumns>
-[[gnu::noinline]] void MultiplyColumns(const Panels& weights, std::size_t panel, const ByteColumns& x,
-                                       std::size_t column, const Stretch& stretch, const ProductOutput& out) {
-  MultiplyTile<kKind, kPanels, kColumns, true>(weights, panel, x, column, stretch, out);
-}
-
 // Columns that the next tile takes of `left`: as many as fit, but for none that would be left alone.
 constexpr std::size_t ColumnsOfTile(std::size_t left) {
   constexpr std::size_t kMost = Isa::kColumnsAtOnce;
@@ -290,38 +325,44 @@ constexpr std::size_t TilesOf(std::size_t count) {
   return tiles;
 }
 
+// The first of the panels behind `panel` that are whole tiles; the same again where there are none.
+template <std::size_t kPanels>
+std::size_t NextPanel(const Panels& weights, std::size_t panel) {
+  return panel + 2 * kPanels > weights.panel_count() ? panel : panel + kPanels;
+}
+
 // All columns through kPanels panels.
 template <PanelKind kKind, std::size_t kPanels>
 void MultiplyPanels(const Panels& weights, std::size_t panel, const ByteColumns& x,
                     const ProductOutput& out) {
   Stretch stretch = {.tiles = TilesOf(x.count)};
-  const bool last_panels = panel + 2 * kPanels > weights.panel_count();
   for (; stretch.first < x.width; stretch.first = stretch.last) {
-    stretch.last = std::min(x.width, stretch.first + kStretch<kKind>);
+    stretch.last = std::min(x.width, stretch.first + kStretch);
     const bool more = stretch.last < x.width;
-    stretch.next_panel = more || last_panels ? panel : panel + kPanels;
+    stretch.next_panel = more ? panel : NextPanel<kPanels>(weights, panel);
     stretch.next = more ? stretch.last : 0;
     stretch.tile = 0;
     for (std::size_t column = 0; column < x.count; ++stretch.tile) {
       const std::size_t some = ColumnsOfTile(x.count - column);
       if (some == Isa::kColumnsAtOnce) {
-        MultiplyColumns<kKind, kPanels, Isa::kColumnsAtOnce>(weights, panel, x, column, stretch, out);
+        MultiplyTile<kKind, kPanels, Isa::kColumnsAtOnce>(weights, panel, x, column, stretch, out);
       } else if (some == 4) {
-        MultiplyColumns<kKind, kPanels, 4>(weights, panel, x, column, stretch, out);
+        MultiplyTile<kKind, kPanels, 4>(weights, panel, x, column, stretch, out);
       } else if (some == 2) {
-        MultiplyColumns<kKind, kPanels, 2>(weights, panel, x, column, stretch, out);
+        MultiplyTile<kKind, kPanels, 2>(weights, panel, x, column, stretch, out);
       } else {
-        MultiplyColumns<kKind, kPanels, 1>(weights, panel, x, column, stretch, out);
+        MultiplyTile<kKind, kPanels, 1>(weights, panel, x, column, stretch, out);
       }
       column += some;
     }
   }
 }
 
-// One column is through with its panels so soon that requests would only be in its way.
+// One column: whole rows at once.
 template <PanelKind kKind, std::size_t kPanels>
 void MultiplyOne(const Panels& weights, std::size_t panel, const ByteColumns& x, const ProductOutput& out) {
-  MultiplyTile<kKind, kPanels, 1, false>(weights, panel, x, 0, {.first = 0, .last = x.width}, out);
+  const Stretch whole = {.last = x.width, .next_panel = NextPanel<kPanels>(weights, panel)};
+  MultiplyTile<kKind, kPanels, 1>(weights, panel, x, 0, whole, out);
 }
 
 template <PanelKind kKind>

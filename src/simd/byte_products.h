@@ -5,11 +5,18 @@
 //   whole = sum over k of (code - zero) x byte                exact, in 32-bit integers
 //   part  = float(whole) x scale                              for the first sub-block of a block
 //   part  = fma(float(whole), scale, part)                    for those behind it
-//   part  = fma(offset, float(sum of bytes), part)            where the kind has offsets
+//   part  = fma(offset, float(sum of bytes), part)            where sub-blocks have offsets of their own
 //
-// and after the last sub-block of a block: sum = fma(part, scale of the activation's block, sum). `scale` and
-// `offset` are floats, exact. Rows are lanes; columns, panels and threads only repeat. Integers have no order
-// of sums, so each path below gives the same bits.
+// and after the last sub-block of a block (of a row's last block there may be fewer):
+//
+//   part  = part x scale of 256                               where scales are products of two
+//   taken = sum over sub-blocks of sub-offset x sum of bytes  exact, where offsets are as well
+//   part  = fma(-float(taken), offset of 256, part)           there
+//   sum   = fma(part, scale of the activation's block, sum)
+//
+// `scale` and `offset` are floats, exact; where scales are products of two, the sub-block's factor. Rows are
+// lanes; columns, panels and threads only repeat. Integers have no order of sums, so each path below gives
+// the same bits.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +29,8 @@
 
 namespace kvasir::simd {
 
-// Computes the rows of panels [first, last) for every column. x.width == weights.columns(), x.block ==
-// weights.activation_block(), and the weights' kind is_codes().
+// Computes the rows of panels [first, last) for every column. x.width == weights.columns(), and
+// weights.takes_bytes().
 using MultiplyBytes = void (*)(const Panels& weights, std::size_t first, std::size_t last,
                                const ByteColumns& x, const ProductOutput& out);
 

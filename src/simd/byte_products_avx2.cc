@@ -30,6 +30,7 @@ struct Isa {
     __m256i part[2];
   };
   using Ints = Bytes;
+  using Pairs = Bytes;
   struct Floats {
     __m256 part[2];
   };
@@ -40,7 +41,7 @@ struct Isa {
   static constexpr std::size_t kPanelsOfOneColumn = 2;
 
   KVASIR_INLINE static void Fetch(const std::uint8_t* from) {
-    _mm_prefetch(reinterpret_cast<const char*>(from), _MM_HINT_T0);
+    _mm_prefetch(reinterpret_cast<const char*>(from), _MM_HINT_T1);
   }
   KVASIR_INLINE static Bytes Load(const std::uint8_t* from) {
     const auto* at = reinterpret_cast<const __m256i*>(from);
@@ -91,24 +92,37 @@ struct Isa {
     }
     return sums;
   }
+  KVASIR_INLINE static Pairs LoadPairs(const std::uint8_t* from) {
+    const auto* at = reinterpret_cast<const __m128i*>(from);
+    return {{_mm256_cvtepu8_epi16(_mm_load_si128(at)), _mm256_cvtepu8_epi16(_mm_load_si128(at + 1))}};
+  }
+  KVASIR_INLINE static Ints DotPairs(Ints sums, Pairs pairs, const std::int16_t* two) {
+    int packed = 0;
+    __builtin_memcpy(&packed, two, sizeof(packed));
+    for (int i = 0; i < 2; ++i) {
+      const __m256i products = _mm256_madd_epi16(pairs.part[i], _mm256_set1_epi32(packed));
+      sums.part[i] = _mm256_add_epi32(sums.part[i], products);
+    }
+    return sums;
+  }
   KVASIR_INLINE static Floats Zero() { return {{_mm256_setzero_ps(), _mm256_setzero_ps()}}; }
   KVASIR_INLINE static Floats Splat(const float* from) {
     return {{_mm256_broadcast_ss(from), _mm256_broadcast_ss(from)}};
   }
-  KVASIR_INLINE static Floats SplatInt(const std::int32_t* from) { return ToFloats(SplatInts(*from)); }
+  KVASIR_INLINE static Floats SplatInt(const std::int16_t* from) { return ToFloats(SplatInts(*from)); }
   KVASIR_INLINE static Floats ToFloats(Ints value) {
     return {{_mm256_cvtepi32_ps(value.part[0]), _mm256_cvtepi32_ps(value.part[1])}};
   }
   KVASIR_INLINE static Floats Mul(Floats a, Floats b) {
     return {{_mm256_mul_ps(a.part[0], b.part[0]), _mm256_mul_ps(a.part[1], b.part[1])}};
   }
-  KVASIR_INLINE static Floats Negative(Floats value) {
-    const __m256 sign = _mm256_set1_ps(-0.0F);
-    return {{_mm256_xor_ps(value.part[0], sign), _mm256_xor_ps(value.part[1], sign)}};
-  }
   KVASIR_INLINE static Floats MulAdd(Floats a, Floats b, Floats sum) {
     return {{_mm256_fmadd_ps(a.part[0], b.part[0], sum.part[0]),
              _mm256_fmadd_ps(a.part[1], b.part[1], sum.part[1])}};
+  }
+  KVASIR_INLINE static Floats NegativeMulAdd(Floats a, Floats b, Floats sum) {
+    return {{_mm256_fnmadd_ps(a.part[0], b.part[0], sum.part[0]),
+             _mm256_fnmadd_ps(a.part[1], b.part[1], sum.part[1])}};
   }
   KVASIR_INLINE static Floats Halves(const std::uint8_t* from) {
     const auto* at = reinterpret_cast<const __m128i*>(from);

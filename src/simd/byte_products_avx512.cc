@@ -29,6 +29,7 @@ namespace {
 struct Isa {
   using Bytes = __m512i;
   using Ints = __m512i;
+  using Pairs = __m512i;
   using Floats = __m512;
 
   static constexpr std::size_t kPanelsAtOnce = 2;
@@ -37,7 +38,7 @@ struct Isa {
   static constexpr std::size_t kPanelsOfOneColumn = 4;
 
   KVASIR_INLINE static void Fetch(const std::uint8_t* from) {
-    _mm_prefetch(reinterpret_cast<const char*>(from), _MM_HINT_T0);
+    _mm_prefetch(reinterpret_cast<const char*>(from), _MM_HINT_T1);
   }
   KVASIR_INLINE static Bytes Load(const std::uint8_t* from) { return _mm512_load_si512(from); }
   KVASIR_INLINE static Bytes And(Bytes value, int mask) {
@@ -62,17 +63,25 @@ struct Isa {
     __builtin_memcpy(&packed, four, sizeof(packed));
     return _mm512_dpbusd_epi32(sums, codes, _mm512_set1_epi32(packed));
   }
+  KVASIR_INLINE static Pairs LoadPairs(const std::uint8_t* from) {
+    return _mm512_cvtepu8_epi16(_mm256_load_si256(reinterpret_cast<const __m256i*>(from)));
+  }
+  KVASIR_INLINE static Ints DotPairs(Ints sums, Pairs pairs, const std::int16_t* two) {
+    int packed = 0;
+    __builtin_memcpy(&packed, two, sizeof(packed));
+    return _mm512_dpwssd_epi32(sums, pairs, _mm512_set1_epi32(packed));
+  }
   KVASIR_INLINE static Floats Zero() { return _mm512_setzero_ps(); }
   KVASIR_INLINE static Floats Splat(const float* from) { return _mm512_set1_ps(*from); }
-  KVASIR_INLINE static Floats SplatInt(const std::int32_t* from) {
+  KVASIR_INLINE static Floats SplatInt(const std::int16_t* from) {
     return _mm512_cvtepi32_ps(_mm512_set1_epi32(*from));
   }
   KVASIR_INLINE static Floats ToFloats(Ints value) { return _mm512_cvtepi32_ps(value); }
   KVASIR_INLINE static Floats Mul(Floats a, Floats b) { return _mm512_mul_ps(a, b); }
-  KVASIR_INLINE static Floats Negative(Floats value) {
-    return _mm512_castsi512_ps(_mm512_xor_si512(_mm512_castps_si512(value), _mm512_set1_epi32(INT32_MIN)));
-  }
   KVASIR_INLINE static Floats MulAdd(Floats a, Floats b, Floats sum) { return _mm512_fmadd_ps(a, b, sum); }
+  KVASIR_INLINE static Floats NegativeMulAdd(Floats a, Floats b, Floats sum) {
+    return _mm512_fnmadd_ps(a, b, sum);
+  }
   KVASIR_INLINE static Floats Halves(const std::uint8_t* from) {
     return _mm512_cvtph_ps(_mm256_load_si256(reinterpret_cast<const __m256i*>(from)));
   }

@@ -33,6 +33,9 @@ struct Isa {
   struct Ints {
     int32x4_t part[4];
   };
+  struct Pairs {
+    int16x8_t part[4];
+  };
   struct Floats {
     float32x4_t part[4];
   };
@@ -43,7 +46,7 @@ struct Isa {
   // Both factors of its dot product are signed.
   static constexpr bool kWideCodesLoseTheirZero = true;
 
-  KVASIR_INLINE static void Fetch(const std::uint8_t* from) { __builtin_prefetch(from); }
+  KVASIR_INLINE static void Fetch(const std::uint8_t* from) { __builtin_prefetch(from, 0, 2); }
   KVASIR_INLINE static Bytes Load(const std::uint8_t* from) {
     return {{vld1q_u8(from), vld1q_u8(from + 16), vld1q_u8(from + 32), vld1q_u8(from + 48)}};
   }
@@ -88,9 +91,26 @@ struct Isa {
     }
     return sums;
   }
+  KVASIR_INLINE static Pairs LoadPairs(const std::uint8_t* from) {
+    Pairs out;
+    for (int i = 0; i < 4; ++i)
+      out.part[i] = vreinterpretq_s16_u16(vmovl_u8(vld1_u8(from + static_cast<std::ptrdiff_t>(8 * i))));
+    return out;
+  }
+  KVASIR_INLINE static Ints DotPairs(Ints sums, Pairs pairs, const std::int16_t* two) {
+    std::int32_t packed = 0;
+    __builtin_memcpy(&packed, two, sizeof(packed));
+    const int16x8_t both = vreinterpretq_s16_s32(vdupq_n_s32(packed));
+    for (int i = 0; i < 4; ++i) {
+      const int32x4_t low = vmull_s16(vget_low_s16(pairs.part[i]), vget_low_s16(both));
+      const int32x4_t high = vmull_s16(vget_high_s16(pairs.part[i]), vget_high_s16(both));
+      sums.part[i] = vaddq_s32(sums.part[i], vpaddq_s32(low, high));
+    }
+    return sums;
+  }
   KVASIR_INLINE static Floats Zero() { return Same(0.0F); }
   KVASIR_INLINE static Floats Splat(const float* from) { return Same(*from); }
-  KVASIR_INLINE static Floats SplatInt(const std::int32_t* from) { return Same(static_cast<float>(*from)); }
+  KVASIR_INLINE static Floats SplatInt(const std::int16_t* from) { return Same(static_cast<float>(*from)); }
   KVASIR_INLINE static Floats ToFloats(Ints value) {
     Floats out;
     for (int i = 0; i < 4; ++i) out.part[i] = vcvtq_f32_s32(value.part[i]);
@@ -100,12 +120,12 @@ struct Isa {
     for (int i = 0; i < 4; ++i) a.part[i] = vmulq_f32(a.part[i], b.part[i]);
     return a;
   }
-  KVASIR_INLINE static Floats Negative(Floats value) {
-    for (float32x4_t& part : value.part) part = vnegq_f32(part);
-    return value;
-  }
   KVASIR_INLINE static Floats MulAdd(Floats a, Floats b, Floats sum) {
     for (int i = 0; i < 4; ++i) sum.part[i] = vfmaq_f32(sum.part[i], a.part[i], b.part[i]);
+    return sum;
+  }
+  KVASIR_INLINE static Floats NegativeMulAdd(Floats a, Floats b, Floats sum) {
+    for (int i = 0; i < 4; ++i) sum.part[i] = vfmsq_f32(sum.part[i], a.part[i], b.part[i]);
     return sum;
   }
   KVASIR_INLINE static Floats Halves(const std::uint8_t* from) {

@@ -43,10 +43,9 @@ enum class CodeTable : std::uint8_t { kNone, kNonLinear4, kTwiceFloat4 };
 
 // What products must know of a kind of codes.
 struct CodeRecipe {
-  std::size_t bits = 8;    // of a code
-  int zero_bits = 0;       // zero = 2^zero_bits; below 0: zero is 0
-  std::size_t sub = 32;    // numbers in a sub-block
-  std::size_t block = 32;  // numbers of an activation that share a scale in products with this kind
+  std::size_t bits = 8;  // of a code
+  int zero_bits = 0;     // zero = 2^zero_bits; below 0: zero is 0
+  std::size_t sub = 32;  // numbers in a sub-block
   ScaleForm scale = ScaleForm::kHalf;
   bool offsets = false;  // of the form of the scale
   CodeTable table = CodeTable::kNone;
@@ -63,7 +62,6 @@ inline constexpr std::size_t kSuperBlock = 256;
 
 // The recipe of a kind that is_codes().
 [[nodiscard]] constexpr CodeRecipe recipe_of(PanelKind kind) noexcept {
-  constexpr std::size_t kSuper = kSuperBlock;
   switch (kind) {
     case PanelKind::kQ4_0:
       return {.bits = 4, .zero_bits = 3};
@@ -74,28 +72,19 @@ inline constexpr std::size_t kSuperBlock = 256;
     case PanelKind::kQ5_1:
       return {.bits = 5, .zero_bits = -1, .offsets = true};
     case PanelKind::kQ2_K:
-      return {.bits = 2,
-              .zero_bits = -1,
-              .sub = 16,
-              .block = kSuper,
-              .scale = ScaleForm::kSuper,
-              .offsets = true};
+      return {.bits = 2, .zero_bits = -1, .sub = 16, .scale = ScaleForm::kSuper, .offsets = true};
     case PanelKind::kQ3_K:
-      return {.bits = 3, .zero_bits = 2, .sub = 16, .block = kSuper, .scale = ScaleForm::kSuper};
+      return {.bits = 3, .zero_bits = 2, .sub = 16, .scale = ScaleForm::kSuper};
     case PanelKind::kQ4_K:
-      return {.bits = 4, .zero_bits = -1, .block = kSuper, .scale = ScaleForm::kSuper, .offsets = true};
+      return {.bits = 4, .zero_bits = -1, .scale = ScaleForm::kSuper, .offsets = true};
     case PanelKind::kQ5_K:
-      return {.bits = 5, .zero_bits = -1, .block = kSuper, .scale = ScaleForm::kSuper, .offsets = true};
+      return {.bits = 5, .zero_bits = -1, .scale = ScaleForm::kSuper, .offsets = true};
     case PanelKind::kQ6_K:
-      return {.bits = 6, .zero_bits = 5, .sub = 16, .block = kSuper, .scale = ScaleForm::kSuper};
+      return {.bits = 6, .zero_bits = 5, .sub = 16, .scale = ScaleForm::kSuper};
     case PanelKind::kIQ4_NL:
       return {.bits = 4, .zero_bits = 7, .table = CodeTable::kNonLinear4};
     case PanelKind::kIQ4_XS:
-      return {.bits = 4,
-              .zero_bits = 7,
-              .block = kSuper,
-              .scale = ScaleForm::kSuper,
-              .table = CodeTable::kNonLinear4};
+      return {.bits = 4, .zero_bits = 7, .scale = ScaleForm::kSuper, .table = CodeTable::kNonLinear4};
     case PanelKind::kMXFP4:
       return {.bits = 4, .zero_bits = 7, .scale = ScaleForm::kExponent, .table = CodeTable::kTwiceFloat4};
     default:
@@ -110,7 +99,7 @@ struct PanelLayout {
   std::size_t scales = 0;       // a half float or a byte for each sub-block, or a half float for each 256
   std::size_t offsets = 0;      // as scales; of super-blocks they are taken off, not added
   std::size_t sub_scales = 0;   // one signed byte each
-  std::size_t sub_offsets = 0;  // one byte each
+  std::size_t sub_offsets = 0;  // one byte each, of two sub-blocks side by side
   std::size_t bytes = 0;        // of the whole panel, a multiple of 64
 };
 

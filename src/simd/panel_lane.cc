@@ -88,6 +88,9 @@ class PanelWriter {
   void byte(std::size_t array, std::size_t block, std::size_t row, std::uint8_t value) const {
     panel_[array + block * kPanelRows + row] = value;
   }
+  void byte_of_pair(std::size_t array, std::size_t block, std::size_t row, std::uint8_t value) const {
+    panel_[array + (block / 2 * kPanelRows + row) * 2 + block % 2] = value;
+  }
 
  private:
   // Adds the masked bits of the words, moved left, to a group of an array.
@@ -255,7 +258,7 @@ void put_super(const RawBlocks& from, std::size_t super, const PanelWriter& to) 
     for (std::size_t i = 0; i < kSubs; ++i) {
       to.byte(to.layout().sub_scales, super * kSubs + i, row, subs.scales[i]);
       if constexpr (kRecipe.offsets)
-        to.byte(to.layout().sub_offsets, super * kSubs + i, row, subs.offsets[i]);
+        to.byte_of_pair(to.layout().sub_offsets, super * kSubs + i, row, subs.offsets[i]);
     }
   }
   for (std::size_t k = 0; k < kSuperBlock; k += 4)
@@ -342,11 +345,13 @@ void read_sub_block(PanelKind kind, const PanelLane<const std::uint8_t>& lane, s
   out.offset = 0;
   if (recipe.scale == ScaleForm::kSuper) {
     const std::size_t super = sub * recipe.sub / kSuperBlock;
-    const auto sub_scale = static_cast<std::int8_t>(lane.small(layout.sub_scales, sub));
-    out.scale = quant::load_half(lane.half(layout.scales, super)) * static_cast<float>(sub_scale);
+    out.super_scale = quant::load_half(lane.half(layout.scales, super));
+    out.sub_scale = static_cast<std::int8_t>(lane.small(layout.sub_scales, sub));
+    out.scale = out.super_scale * static_cast<float>(out.sub_scale);
     if (recipe.offsets) {
-      out.offset = -(quant::load_half(lane.half(layout.offsets, super)) *
-                     static_cast<float>(lane.small(layout.sub_offsets, sub)));
+      out.super_offset = quant::load_half(lane.half(layout.offsets, super));
+      out.sub_offset = lane.of_pair(layout.sub_offsets, sub);
+      out.offset = -(out.super_offset * static_cast<float>(out.sub_offset));
     }
   } else if (recipe.scale == ScaleForm::kExponent) {
     out.scale = quant::half_power_of_two(lane.small(layout.scales, sub));

@@ -30,6 +30,9 @@ class PanelLane {
   [[nodiscard]] Byte& small(std::size_t array, std::size_t block) const {
     return panel_[array + block * kPanelRows + lane_];
   }
+  [[nodiscard]] Byte& of_pair(std::size_t array, std::size_t block) const {
+    return panel_[array + (block / 2 * kPanelRows + lane_) * 2 + block % 2];
+  }
   [[nodiscard]] const PanelLayout& layout() const { return layout_; }
 
  private:
@@ -54,6 +57,12 @@ struct SubBlock {
   std::array<std::int16_t, 32> codes{};
   float scale = 0;
   float offset = 0;
+  // How they are stored where 256 numbers share factors: super_scale x sub_scale, -(super_offset x
+  // sub_offset).
+  float super_scale = 0;
+  float super_offset = 0;
+  std::int32_t sub_scale = 0;
+  std::int32_t sub_offset = 0;
 };
 void read_sub_block(PanelKind kind, const PanelLane<const std::uint8_t>& lane, std::size_t sub,
                     SubBlock& out) noexcept;

@@ -10,7 +10,8 @@
 //   pairs        [k / 16][row][k % 4]     two bits of k at 2 x (k % 16 / 4)
 //   single bits  [k / 32][row][k % 4]     one bit of k at k % 32 / 4
 //   scales, offsets          [block][row] half floats, or bytes of exponents
-//   sub-scales, sub-offsets  [sub-block][row] bytes
+//   sub-scales               [sub-block][row] bytes
+//   sub-offsets              [sub-block / 2][row][sub-block % 2] bytes
 //
 // Codes of 8 bits are bytes; of 4 to 6 bits nibbles, and above them nothing, single bits, or pairs; of 2 and
 // 3 bits pairs, and above them nothing or single bits. Any other block type is unpacked to F32 panels: right,
@@ -60,11 +61,8 @@ class Panels {
     return bytes_.data() + index * layout_.bytes;
   }
 
-  // Numbers of an activation that share a scale where it is multiplied with these weights; 0: products take
-  // its floats.
-  [[nodiscard]] std::size_t activation_block() const noexcept {
-    return is_codes(kind_) ? recipe_of(kind_).block : 0;
-  }
+  // Whether products with these weights read activations as bytes, not as floats.
+  [[nodiscard]] bool takes_bytes() const noexcept { return is_codes(kind_); }
 
   // The weights of one row as floats, equal bit for bit to quant::unpack of that row. row < rows(),
   // out.size() == columns().

@@ -43,8 +43,8 @@ struct ProductOutput {
 };
 
 // Computes the rows of panels [first, last) for every column. x.width == weights.columns(); the second form
-// is for weights with an activation_block(), which is that of x, the first for all others. Any thread;
-// different panel ranges may run at once into one output.
+// is for weights that takes_bytes(), the first for all others. Any thread; different panel ranges may run at
+// once into one output.
 void multiply(const Panels& weights, std::size_t first, std::size_t last, const Activations& x,
               const ProductOutput& out) noexcept;
 void multiply(const Panels& weights, std::size_t first, std::size_t last, const ByteColumns& x,

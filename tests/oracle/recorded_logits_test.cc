@@ -48,7 +48,7 @@ double distance_from_recorded(const std::string& folder, const std::vector<float
 // What the recorded logits themselves are from exact arithmetic: those with a GELU took it from a table of
 // half floats.
 double bound_of(const model::Network& network) {
-  if (network.forms.of32 || network.forms.of256) return kBoundOfSteps;
+  if (network.takes_bytes) return kBoundOfSteps;
   for (const model::Layer& layer : network.layers) {
     for (const model::Part& part : layer.parts) {
       const auto* const body = std::get_if<model::FeedForward>(&part.body);
@@ -124,7 +124,7 @@ TEST(ReferenceModels, GiveTheRecordedLogitsAndThoseOfTheScalarTwin) {
     if (!knows_every_part(network)) continue;
     const auto twin = scalar_forward(network, *model.file, tokens);
     const double distance = normalized_error(taken.logits, twin);
-    const bool steps = network.forms.of32 || network.forms.of256;
+    const bool steps = network.takes_bytes;
     EXPECT_LE(distance, steps ? kTwinBoundOfSteps : kTwinBound) << folder;
     RecordProperty(std::filesystem::path(folder).filename().string(), fmt::format("{:.2e}", distance));
   }

@@ -21,12 +21,14 @@ using Rows = std::vector<Row>;
 
 // What weights of codes make of their input: in each block the nearest of 255 steps, the greatest magnitude
 // being 127 of them.
-Row in_steps(const Row& input, std::size_t block) {
+Row in_steps(const Row& input) {
+  constexpr std::size_t kBlock = 256;
   Row steps(input.size());
-  for (std::size_t first = 0; first < input.size(); first += block) {
+  for (std::size_t first = 0; first < input.size(); first += kBlock) {
+    const std::size_t last = std::min(input.size(), first + kBlock);
     float greatest = 0;
-    for (std::size_t k = first; k < first + block; ++k) greatest = std::max(greatest, std::fabs(input[k]));
-    for (std::size_t k = first; k < first + block && greatest > 0; ++k)
+    for (std::size_t k = first; k < last; ++k) greatest = std::max(greatest, std::fabs(input[k]));
+    for (std::size_t k = first; k < last && greatest > 0; ++k)
       steps[k] = std::nearbyint(input[k] * (127.0F / greatest)) * (greatest / 127.0F);
   }
   return steps;
@@ -46,17 +48,16 @@ float product_of_codes(const Row& weights, const Row& input) {
 
 // W x + b.
 Rows multiply(const simd::Panels& weight, std::span<const float> bias, Rows inputs) {
-  const std::size_t block = weight.activation_block();
-  if (block != 0) {
-    for (Row& input : inputs) input = in_steps(input, block);
+  const bool codes = weight.takes_bytes();
+  if (codes) {
+    for (Row& input : inputs) input = in_steps(input);
   }
   Rows outputs(inputs.size(), Row(weight.rows()));
   Row weights(weight.columns());
   for (std::size_t row = 0; row < weight.rows(); ++row) {
     weight.read_row(row, weights);
     for (std::size_t token = 0; token < inputs.size(); ++token) {
-      const float sum =
-          block == 0 ? product(weights, inputs[token]) : product_of_codes(weights, inputs[token]);
+      const float sum = codes ? product_of_codes(weights, inputs[token]) : product(weights, inputs[token]);
       outputs[token][row] = bias.empty() ? sum : sum + bias[row];
     }
   }

@@ -63,7 +63,7 @@ std::size_t rows_near_twin(const Comparison& both) {
 
 bool is_of_codes(BlockType type) {
   const auto panels = simd::Panels::allocate(type, simd::kPanelRows, 256);
-  return panels.has_value() && panels->activation_block() != 0;
+  return panels.has_value() && panels->takes_bytes();
 }
 
 struct Case {

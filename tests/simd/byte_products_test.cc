@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "base/checked.h"
 #include "random_weights.h"
 #include "simd/panel_lane.h"
 
@@ -21,10 +22,10 @@ using quant::BlockType;
 using test::random_weights;
 using test::Weights;
 
-ByteRows random_columns(std::size_t count, std::size_t width, std::size_t block, unsigned seed) {
+ByteRows random_columns(std::size_t count, std::size_t width, unsigned seed) {
   std::mt19937 random(seed);
   std::normal_distribution<float> normal;
-  auto rows = ByteRows::allocate(count, width, block);
+  auto rows = ByteRows::allocate(count, width);
   EXPECT_TRUE(rows.has_value());
   std::vector<float> numbers(width);
   for (std::size_t c = 0; c < count; ++c) {
@@ -56,12 +57,19 @@ Exact exact_product(const Panels& weights, std::size_t row, const ByteColumns& x
     if (k % recipe.sub == 0)
       read_sub_block(weights.kind(), {panel, weights.layout(), row % kPanelRows}, k / recipe.sub, block);
     const std::size_t at = column * x.stride + k;
-    const double activation = double{x.scales[at / recipe.block]} * x.bytes[at];
+    const double activation = double{x.scales[at / kByteBlock]} * x.bytes[at];
     const double scaled = double{block.scale} * block.codes[k % recipe.sub];
     exact.sum += (scaled + double{block.offset}) * activation;
     exact.magnitude += (std::fabs(scaled) + std::fabs(double{block.offset})) * std::fabs(activation);
   }
   return exact;
+}
+
+// Widths of whole blocks of activations and, where the type allows it, others; the last are longer than what
+// a path goes through at once.
+std::vector<std::size_t> widths_of(BlockType type) {
+  if (quant::block_type_info(type).values == 32) return {512, 32, 928, 2144};
+  return {512, 2304};
 }
 
 class EveryCode : public testing::TestWithParam<BlockType> {};
@@ -77,18 +85,15 @@ TEST_P(EveryCode, ReadsRowsAsUnpackGivesThem) {
   }
 }
 
-TEST_P(EveryCode, MultipliesExactlyButForTheRoundingOfItsSteps) {
+void expect_exact_but_for_rounding(BlockType type, std::size_t width) {
   constexpr std::size_t kRows = 21;
-  constexpr std::size_t kColumns = 768;
-  const Weights weights = random_weights(GetParam(), kRows, kColumns, 2);
-  const ByteRows rows = random_columns(3, kColumns, weights.panels.activation_block(), 3);
-  const ByteColumns x = rows.columns(0, 3, kColumns);
+  const Weights weights = random_weights(type, kRows, width, 2);
+  const ByteRows rows = random_columns(3, width, 3);
+  const ByteColumns x = rows.columns(0, 3, width);
   const std::vector<float> out = product(kPortableBytes, weights.panels, x);
-  const CodeRecipe recipe = recipe_of(weights.panels.kind());
-  // A term passes at most through two roundings for each sub-block of its block and one for each block.
-  const std::size_t subs = recipe.block / recipe.sub;
-  const std::size_t blocks = kColumns / recipe.block;
-  const auto steps = static_cast<double>(2 * subs + blocks);
+  // A term passes at most through two roundings for each sub-block of its block and three for each block.
+  const std::size_t subs = kByteBlock / recipe_of(weights.panels.kind()).sub;
+  const auto steps = static_cast<double>(2 * subs + 3 * base::div_up(width, kByteBlock));
   for (std::size_t c = 0; c < x.count; ++c) {
     for (std::size_t r = 0; r < weights.panels.panel_count() * kPanelRows; ++r) {
       const float found = out[c * weights.panels.panel_count() * kPanelRows + r];
@@ -97,38 +102,48 @@ TEST_P(EveryCode, MultipliesExactlyButForTheRoundingOfItsSteps) {
         continue;
       }
       const Exact exact = exact_product(weights.panels, r, x, c);
-      ASSERT_NEAR(double{found}, exact.sum, std::ldexp(steps * exact.magnitude, -24)) << "row " << r;
+      ASSERT_NEAR(double{found}, exact.sum, std::ldexp(steps * exact.magnitude, -24))
+          << "row " << r << " of width " << width;
     }
   }
 }
 
-TEST_P(EveryCode, HasTheSameBitsOnEveryPathInAnyBatchAndAnySplitOfPanels) {
-  constexpr std::size_t kRows = 150;
-  constexpr std::size_t kColumns = 512;
-  constexpr std::size_t kCount = 11;
-  const Weights weights = random_weights(GetParam(), kRows, kColumns, 4);
-  const ByteRows rows = random_columns(kCount, kColumns, weights.panels.activation_block(), 5);
+TEST_P(EveryCode, MultipliesExactlyButForTheRoundingOfItsSteps) {
+  for (const std::size_t width : widths_of(GetParam())) expect_exact_but_for_rounding(GetParam(), width);
+}
+
+// Of one path, in batches of every size and in pieces.
+void expect_same_bits(const BytePath& path, const Weights& weights, const ByteRows& rows, std::size_t count,
+                      std::size_t width, const std::vector<float>& wanted) {
   const std::size_t stride = weights.panels.panel_count() * kPanelRows;
-  const std::vector<float> wanted =
-      product(kPortableBytes, weights.panels, rows.columns(0, kCount, kColumns));
-  std::size_t ran = 0;
-  for (const BytePath& path : byte_paths()) {
-    if (!path.runs_here()) continue;
-    ++ran;
-    for (std::size_t count = 1; count <= kCount; ++count) {
-      const std::size_t first = kCount - count;
-      const std::vector<float> found = product(path, weights.panels, rows.columns(first, count, kColumns));
-      ASSERT_EQ(0, std::memcmp(found.data(), wanted.data() + first * stride, count * stride * 4))
-          << path.name << ", " << count << " columns";
-    }
-    std::vector<float> pieces(kCount * stride);
-    for (std::size_t panel = 0; panel < weights.panels.panel_count(); panel += 3) {
-      path.multiply(weights.panels, panel, std::min(panel + 3, weights.panels.panel_count()),
-                    rows.columns(0, kCount, kColumns), {pieces.data(), stride});
-    }
-    ASSERT_EQ(pieces, wanted) << path.name;
+  for (std::size_t some = 1; some <= count; ++some) {
+    const std::size_t first = count - some;
+    const std::vector<float> found = product(path, weights.panels, rows.columns(first, some, width));
+    ASSERT_EQ(0, std::memcmp(found.data(), wanted.data() + first * stride, some * stride * 4))
+        << path.name << ", " << some << " columns of width " << width;
   }
-  EXPECT_GE(ran, 1U);
+  std::vector<float> pieces(count * stride);
+  for (std::size_t panel = 0; panel < weights.panels.panel_count(); panel += 3) {
+    path.multiply(weights.panels, panel, std::min(panel + 3, weights.panels.panel_count()),
+                  rows.columns(0, count, width), {pieces.data(), stride});
+  }
+  ASSERT_EQ(pieces, wanted) << path.name;
+}
+
+TEST_P(EveryCode, HasTheSameBitsOnEveryPathInAnyBatchAndAnySplitOfPanels) {
+  constexpr std::size_t kCount = 11;
+  for (const std::size_t width : widths_of(GetParam())) {
+    const Weights weights = random_weights(GetParam(), 150, width, 4);
+    const ByteRows rows = random_columns(kCount, width, 5);
+    const std::vector<float> wanted = product(kPortableBytes, weights.panels, rows.columns(0, kCount, width));
+    std::size_t ran = 0;
+    for (const BytePath& path : byte_paths()) {
+      if (!path.runs_here()) continue;
+      ++ran;
+      expect_same_bits(path, weights, rows, kCount, width, wanted);
+    }
+    EXPECT_GE(ran, 1U);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -150,7 +165,7 @@ TEST(ByteProducts, HoldTheGreatestSumsThatThereCanBe) {
   ASSERT_TRUE(weights.has_value());
   ASSERT_TRUE(weights->fill(0, raw).has_value());
   for (const float sign : {1.0F, -1.0F}) {
-    auto rows = ByteRows::allocate(1, kColumns, 32);
+    auto rows = ByteRows::allocate(1, kColumns);
     ASSERT_TRUE(rows.has_value());
     rows->pack(0, std::vector<float>(kColumns, 127.0F * sign));
     for (const BytePath& path : byte_paths()) {

@@ -14,7 +14,7 @@ from persona import block, make_persona
 from talk import FACT_KINDS, fact_turn, Memory, other_turn
 
 # Names that are easy to say, no secret twice, no trade more than twice, and everything answered right.
-SEEDS = (31, 8, 20, 32, 35, 38, 39, 45, 51, 73, 5, 13, 14, 15, 16, 1, 3, 9, 22, 33, 42, 54, 62, 70)
+SEEDS = (31, 8, 20, 32, 35, 38, 39, 45, 51, 73, 5, 13, 14, 15, 16, 1, 34, 9, 22, 33, 42, 54, 62, 70)
 # What is asked, in any order; each time with other words.
 KINDS = ("twice", "name", "trade", "place", "mood", "goods", "price", "price", "family", "relative", "secret", "wrong words")
 
