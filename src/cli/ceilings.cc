@@ -99,6 +99,8 @@ ModelWork work_of(const gguf::File& file, const model::Model& model, const kv::C
   if (output == nullptr) output = file.find_tensor("token_embd.weight");
   if (output != nullptr) add(*output, 1, work.output);
   for (const model::CacheGroup& group : model.network().groups) {
+    for (const kv::StateGeometry& state : group.states)
+      work.state_bytes += 2 * static_cast<double>(state.bytes());
     for (const kv::LayerGeometry& layer : group.layers) {
       work.cell_bytes += static_cast<double>(layer.kv_heads) *
                          static_cast<double>(kv::row_bytes(types.keys, layer.key_dims) +
@@ -117,7 +119,7 @@ double generation_limit(const ModelWork& work, const Ceilings& ceilings, std::ui
                         std::uint64_t depth) {
   const auto count = static_cast<double>(conversations);
   const double bytes = work.layers.weight_bytes + work.output.weight_bytes +
-                       count * static_cast<double>(depth) * work.cell_bytes;
+                       count * (static_cast<double>(depth) * work.cell_bytes + work.state_bytes);
   const double reading = ceilings.read > 0 ? bytes / ceilings.read : 0;
   const double computing =
       product_seconds(work.layers, ceilings, count) + product_seconds(work.output, ceilings, count);

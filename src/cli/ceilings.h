@@ -36,8 +36,9 @@ struct ProductWork {
 // What a model does for each token.
 struct ModelWork {
   ProductWork layers;
-  ProductWork output;     // for a token whose logits are wanted
-  double cell_bytes = 0;  // keys and values of one token, read for each token behind it
+  ProductWork output;      // for a token whose logits are wanted
+  double cell_bytes = 0;   // keys and values of one token, read for each token behind it
+  double state_bytes = 0;  // of recurrent states that a token reads and writes
 };
 
 // Of a decoder: the weights of its layers, experts as far as a token uses them, and its output matrix.

@@ -105,6 +105,21 @@ TEST(BenchVerb, ComparesWithTheCeilingsOfTheSameRun) {
     EXPECT_NE(text.out.find(part), std::string::npos) << part << " in " << text.out;
 }
 
+TEST(BenchVerb, CountsTheStatesOfEachConversationInTheLimit) {
+  const std::string model = test::scratch_directory() + "/mamba2.gguf";
+  ASSERT_EQ(test::run_program(kProgram, {"synth", "mamba2-tiny", model}).status, 0);
+  const ProgramRun run = test::run_program(
+      kProgram, {"bench", "-m", model, "--pp", "2", "--tg", "1", "--batch", "1,16", "--json"});
+  ASSERT_EQ(run.status, 0) << run.err;
+  // Each token reads and writes what 4 layers keep: 8 heads of 32 x 32 floats.
+  const double state_bytes = 2.0 * 4 * 8 * 32 * 32 * sizeof(float);
+  const double read = number(run.out, {"ceilings", "read"});
+  for (const char* conversations : {"1", "16"}) {
+    EXPECT_GT(number(run.out, {"limit", "tg", conversations}), 0);
+    EXPECT_LT(number(run.out, {"limit", "tg", conversations}), read / state_bytes) << conversations;
+  }
+}
+
 TEST(BenchVerb, SaysWhichWeightsAreUnpacked) {
   const std::string model = test::scratch_directory() + "/tq2.gguf";
   ASSERT_EQ(test::run_program(kProgram, {"synth", "llama-tiny", model, "--type", "TQ2_0"}).status, 0);
