@@ -11,7 +11,8 @@ template <std::size_t kCount, class Body>
 KVASIR_INLINE void Unrolled(const Body& body) {
   [&]<std::size_t... kIndex>(std::index_sequence<kIndex...>) KVASIR_INLINE_LAMBDA {
     (body(std::integral_constant<std::size_t, kIndex>()), ...);
-  }(std::make_index_sequence<kCount>());
+  }
+  (std::make_index_sequence<kCount>());
 }
 
 // The arrays of one panel.
@@ -281,10 +282,15 @@ template <PanelKind kKind, std::size_t kPanels, std::size_t kColumns>
     Unrolled<kPanels>([&](auto p) KVASIR_INLINE_LAMBDA { ahead[p].Fetch(far); });
   };
   const TileColumns<kColumns> columns = ColumnsOf<kKind, kColumns>(x, column);
+  const auto sums = [&](auto i) KVASIR_INLINE_LAMBDA {
+    return out.column(column + i % kColumns) + (panel + i / kColumns) * kPanelRows;
+  };
   Isa::Floats total[kTile];
   Unrolled<kTile>([&](auto i) KVASIR_INLINE_LAMBDA {
-    const float* const from = out.column(column + i % kColumns) + (panel + i / kColumns) * kPanelRows;
-    total[i] = stretch.first == 0 ? Isa::Zero() : Isa::LoadFloats(from);
+    total[i] = stretch.first == 0 ? Isa::Zero() : Isa::LoadFloats(sums(i));
+    // They are far away, each in a line of its own; without this they would be waited for when they are
+    // stored.
+    __builtin_prefetch(sums(i), 1);
   });
   for (std::size_t block = stretch.first / kByteBlock; block * kByteBlock < stretch.last; ++block) {
     const std::size_t begin = block * (kByteBlock / 32);
@@ -308,9 +314,7 @@ template <PanelKind kKind, std::size_t kPanels, std::size_t kColumns>
       });
     });
   }
-  Unrolled<kTile>([&](auto i) KVASIR_INLINE_LAMBDA {
-    Isa::Store(total[i], out.column(column + i % kColumns) + (panel + i / kColumns) * kPanelRows);
-  });
+  Unrolled<kTile>([&](auto i) KVASIR_INLINE_LAMBDA { Isa::Store(total[i], sums(i)); });
 }
 
 // Columns that the next tile takes of `left`: as many as fit, but for none that would be left alone.

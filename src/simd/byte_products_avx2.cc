@@ -12,12 +12,12 @@
 #include "quant/codebooks.h"
 
 #if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx2,fma,f16c"))), apply_to = function)
+#pragma clang attribute push(__attribute__((target("avx2,fma,f16c,prfchw"))), apply_to = function)
 #define KVASIR_INLINE __attribute__((always_inline)) inline
 #define KVASIR_INLINE_LAMBDA __attribute__((always_inline))
 #else
 #pragma GCC push_options
-#pragma GCC target("avx2,fma,f16c")
+#pragma GCC target("avx2,fma,f16c,prfchw")
 #define KVASIR_INLINE [[gnu::always_inline]] inline
 #define KVASIR_INLINE_LAMBDA __attribute__((always_inline))
 #endif

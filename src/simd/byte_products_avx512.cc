@@ -12,13 +12,13 @@
 #include "quant/codebooks.h"
 
 #if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512vl,avx512vnni"))), \
+#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512vl,avx512vnni,prfchw"))), \
                              apply_to = function)
 #define KVASIR_INLINE __attribute__((always_inline)) inline
 #define KVASIR_INLINE_LAMBDA __attribute__((always_inline))
 #else
 #pragma GCC push_options
-#pragma GCC target("avx512f,avx512bw,avx512vl,avx512vnni")
+#pragma GCC target("avx512f,avx512bw,avx512vl,avx512vnni,prfchw")
 #define KVASIR_INLINE [[gnu::always_inline]] inline
 #define KVASIR_INLINE_LAMBDA __attribute__((always_inline))
 #endif

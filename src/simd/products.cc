@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "hwy/cache_control.h"
 #include "simd/byte_products.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -65,12 +64,16 @@ HWY_INLINE void Accumulate(const TileInput<T, kPanels, kColumns>& input, bool be
                            float* const* out) {
   F16x sums[kPanels][kColumns];
   for (std::size_t p = 0; p < kPanels; ++p) {
-    for (std::size_t c = 0; c < kColumns; ++c) sums[p][c] = begin ? Splat(0.0f) : LoadFloats(out[c] + p * 16);
+    for (std::size_t c = 0; c < kColumns; ++c) {
+      sums[p][c] = begin ? Splat(0.0f) : LoadFloats(out[c] + p * 16);
+      __builtin_prefetch(out[c] + p * 16, 1);  // far away, each in a line of its own
+    }
   }
   for (std::size_t i = 0; i < count; ++i) {
     F16x weight[kPanels];
     for (std::size_t p = 0; p < kPanels; ++p) {
-      if constexpr (kColumns <= 2) hwy::Prefetch(input.weights[p] + i * 16 + kAhead);
+      // Into the second cache, as in byte_products-inl.h.
+      if constexpr (kColumns <= 2) __builtin_prefetch(input.weights[p] + i * 16 + kAhead, 0, 2);
       weight[p] = LoadElements(input.weights[p] + i * 16);
     }
     for (std::size_t c = 0; c < kColumns; ++c) {
