@@ -11,9 +11,6 @@ namespace {
 // Multiply-adds of a job for each thread: well under a millisecond, and long beside what starting one costs.
 constexpr std::size_t kJobWork = 32'000'000;
 
-// How many multiply-adds of bytes cost as much as one of floats.
-constexpr std::size_t kByteGain = 4;
-
 // Columns that one product item takes: enough to pay for decoding its weights, few enough for small jobs.
 constexpr std::size_t kColumnBlock = 64;
 

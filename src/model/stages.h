@@ -74,6 +74,9 @@ struct OpenPass {
   }
 };
 
+// How many multiply-adds of bytes cost as much as one of floats.
+inline constexpr std::size_t kByteGain = 4;
+
 // The items of the stage at hand, as its plan() adds them.
 class StageItems {
  public:

@@ -126,8 +126,8 @@ Result<ByteRows> ByteRows::allocate(std::size_t rows, std::size_t width) {
   return out;
 }
 
-void ByteRows::pack(std::size_t row, std::span<const float> numbers) noexcept {
-  const std::size_t at = row * stride_;
+void ByteRows::pack(std::size_t row, std::span<const float> numbers, std::size_t first) noexcept {
+  const std::size_t at = row * stride_ + first;
   HWY_DYNAMIC_DISPATCH(PackColumn)
   (numbers.data(), numbers.size(),
    {bytes_.as<std::int8_t>().data() + at, scales_.as<float>().data() + at / kByteBlock,

@@ -48,9 +48,9 @@ class ByteRows {
 
   [[nodiscard]] bool empty() const noexcept { return stride_ == 0; }
 
-  // Packs the numbers of one column; what is missing to a whole block counts as zeros. numbers.size() <= the
-  // width. Any thread; different rows at once.
-  void pack(std::size_t row, std::span<const float> numbers) noexcept;
+  // Packs the numbers of one column from number `first` on, which begins a block; what is missing to a whole
+  // block counts as zeros. first + numbers.size() <= the width. Any thread; different blocks at once.
+  void pack(std::size_t row, std::span<const float> numbers, std::size_t first = 0) noexcept;
 
   // The columns [first, first + count), of `width` numbers each.
   [[nodiscard]] ByteColumns columns(std::size_t first, std::size_t count, std::size_t width) const noexcept;

@@ -66,8 +66,15 @@ class PanelReader {
     if constexpr (kRecipe.scale == ScaleForm::kHalf) {
       Isa::Fetch(scales_ + at * 32);
       if constexpr (kRecipe.offsets) Isa::Fetch(offsets_ + at * 32);
+    } else if constexpr (kRecipe.scale == ScaleForm::kExponent) {
+      Isa::Fetch(scales_ + at * 16);
     } else {
-      Isa::Fetch((kRecipe.scale == ScaleForm::kExponent ? scales_ : sub_scales_) + at * 512 / kRecipe.sub);
+      constexpr std::size_t kSubsOfIt = 32 / kRecipe.sub;
+      Isa::Fetch(sub_scales_ + at * kSubsOfIt * 16);
+      if constexpr (kRecipe.offsets) Isa::Fetch(sub_offsets_ + at * kSubsOfIt * 16);
+      if (at % (2 * kSuperBlock / 32) != 0) return;  // a line is of two super-blocks
+      Isa::Fetch(scales_ + at / (kSuperBlock / 32) * 32);
+      if constexpr (kRecipe.offsets) Isa::Fetch(offsets_ + at / (kSuperBlock / 32) * 32);
     }
   }
 
@@ -283,7 +290,7 @@ template <PanelKind kKind, std::size_t kPanels, std::size_t kColumns>
   };
   const TileColumns<kColumns> columns = ColumnsOf<kKind, kColumns>(x, column);
   const auto sums = [&](auto i) KVASIR_INLINE_LAMBDA {
-    return out.column(column + i % kColumns) + (panel + i / kColumns) * kPanelRows;
+    return out.sums(column + i % kColumns, panel + i / kColumns);
   };
   Isa::Floats total[kTile];
   Unrolled<kTile>([&](auto i) KVASIR_INLINE_LAMBDA {

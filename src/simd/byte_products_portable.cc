@@ -93,8 +93,7 @@ void multiply_panel(const Panels& weights, std::size_t panel, const ByteColumns&
       if (ends) add_block(block, recipe, x.scales[at / kByteBlock], columns[c]);
     }
   }
-  for (std::size_t c = 0; c < x.count; ++c)
-    std::ranges::copy(columns[c].total, out.column(c) + panel * kPanelRows);
+  for (std::size_t c = 0; c < x.count; ++c) std::ranges::copy(columns[c].total, out.sums(c, panel));
 }
 
 void multiply_portably(const Panels& weights, std::size_t first, std::size_t last, const ByteColumns& x,
@@ -102,7 +101,7 @@ void multiply_portably(const Panels& weights, std::size_t first, std::size_t las
   for (std::size_t panel = first; panel < last; ++panel) {
     for (std::size_t c = 0; c < x.count; c += kColumnsAtOnce) {
       multiply_panel(weights, panel, x.from(c, std::min(kColumnsAtOnce, x.count - c)),
-                     {out.column(c), out.stride});
+                     {out.column(c), out.stride, out.first_row});
     }
   }
 }

@@ -105,7 +105,7 @@ void MultiplyTile(const FloatProduct& product, std::size_t panel, std::size_t co
   }
   for (std::size_t c = 0; c < kColumns; ++c) {
     input.x[c] = product.x->column(column + c) + k;
-    out[c] = product.out->column(column + c) + panel * 16;
+    out[c] = product.out->sums(column + c, panel);
   }
   Accumulate<T, kPanels, kColumns>(input, k == 0, count, out);
 }

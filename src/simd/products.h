@@ -33,13 +33,19 @@ struct Activations {
   [[nodiscard]] const float* column(std::size_t index) const noexcept { return data + index * stride; }
 };
 
-// Where products go: column c, row r at data[c * stride + r]. stride is a multiple of 16 and at least the
-// rows rounded up to whole panels: the lanes of a last, partly filled panel are written too (with zeros).
+// Where products go: column c, row r at data[c * stride + r - first_row]. stride and first_row are multiples
+// of 16, and stride at least the rows rounded up to whole panels: the lanes of a last, partly filled panel
+// are written too (with zeros).
 struct ProductOutput {
   float* data = nullptr;
   std::size_t stride = 0;
+  std::size_t first_row = 0;
 
   [[nodiscard]] float* column(std::size_t index) const noexcept { return data + index * stride; }
+  // Where the sixteen rows of a panel go.
+  [[nodiscard]] float* sums(std::size_t index, std::size_t panel) const noexcept {
+    return data + (index * stride + panel * kPanelRows - first_row);
+  }
 };
 
 // Computes the rows of panels [first, last) for every column. x.width == weights.columns(); the second form
