@@ -11,8 +11,7 @@ template <std::size_t kCount, class Body>
 KVASIR_INLINE void Unrolled(const Body& body) {
   [&]<std::size_t... kIndex>(std::index_sequence<kIndex...>) KVASIR_INLINE_LAMBDA {
     (body(std::integral_constant<std::size_t, kIndex>()), ...);
-  }
-  (std::make_index_sequence<kCount>());
+  }(std::make_index_sequence<kCount>());
 }
 
 // The arrays of one panel.
