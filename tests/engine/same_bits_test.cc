@@ -145,6 +145,8 @@ std::vector<Subject> subjects() {
   const TinyShape blocks32{.embedding = 64, .feed_forward = 96, .type = BlockType::kQ4_0};
   TinyShape q8 = blocks32;
   q8.type = BlockType::kQ8_0;
+  TinyShape wide = blocks32;
+  wide.feed_forward = 608;  // two blocks of activations and a part of one
   TinyShape experts = blocks32;
   experts.experts = 4;
   experts.experts_used = 2;
@@ -154,6 +156,7 @@ std::vector<Subject> subjects() {
           {.name = "Qwen3", .copied = "qwen3"},
           {.name = "LlamaMoe", .copied = "llama-moe"},
           {.name = "Q4_0", .shape = blocks32},
+          {.name = "Q4_0OfParts", .shape = wide},
           {.name = "Q8_0", .shape = q8},
           {.name = "Q4_K", .shape = blocks256},
           {.name = "ExpertsOfQ4_0", .shape = experts}};
