@@ -26,56 +26,74 @@ void activate(const FeedForward& part, FeedForwardScratch& scratch, std::size_t 
   scratch.gate.pack(row, width);
 }
 
-// Of many rows gate, up and the activation are one: what lies between them would not stay near. So many rows
-// at a time, of as many outputs as share a scale where `down` reads them.
+// Of many rows gate, up and the activation are fused: what lies between them would not stay near. At most so
+// many rows at a time, of as many outputs as share a scale where `down` reads them.
 constexpr std::size_t kRowsAtOnce = 32;
 constexpr std::size_t kOutputsAtOnce = simd::kByteBlock;
-
-bool is_one(const FeedForward& part, const OpenPass& open) {
-  return open.rows() >= kRowsAtOnce && part.gate && part.gate->weight.takes_bytes() &&
-         part.up.weight.takes_bytes() && part.down.weight.takes_bytes();
-}
-
-// Some rows of some outputs, one row every kOutputsAtOnce floats.
-struct Sums {
-  alignas(64) float of[kRowsAtOnce * kOutputsAtOnce];
-
-  [[nodiscard]] std::span<float> row(std::size_t index, std::size_t width) {
-    return std::span(of).subspan(index * kOutputsAtOnce, width);
-  }
-};
-
-void multiply(const Linear& linear, const ProductInput& input, std::size_t first, std::size_t width,
-              std::size_t from, std::size_t rows, Sums& out) {
-  input.multiply(linear.weight, first / simd::kPanelRows, base::div_up(first + width, simd::kPanelRows), from,
-                 rows, {out.of, kOutputsAtOnce, first});
-  if (linear.bias.empty()) return;
-  for (std::size_t row = 0; row < rows; ++row) {
-    const std::span<float> sums = out.row(row, width);
-    for (std::size_t i = 0; i < width; ++i) sums[i] += linear.bias[first + i];
-  }
-}
 
 std::size_t row_blocks(const OpenPass& open) {
   return base::div_up(open.rows(), kRowsAtOnce);
 }
+std::size_t fused_items(const FeedForward& part, const OpenPass& open) {
+  return base::div_up(part.down.in(), kOutputsAtOnce) * row_blocks(open);
+}
 
-// Rows of the same outputs follow one another, so that their weights are still near.
-void activate_products(const FeedForward& part, OpenPass& open, std::size_t item) {
+// Not of so few items that threads would wait for one another. No bit depends on it (F1).
+bool is_fused(const FeedForward& part, const OpenPass& open, const StageItems& items) {
+  return open.rows() >= kRowsAtOnce && part.gate && part.gate->weight.takes_bytes() &&
+         part.up.weight.takes_bytes() && part.down.weight.takes_bytes() &&
+         fused_items(part, open) >= 4 * items.threads();
+}
+
+// Some outputs of some rows of the pass.
+struct Block {
+  std::size_t first_output = 0;
+  std::size_t outputs = 0;
+  std::size_t first_row = 0;
+  std::size_t rows = 0;
+};
+
+// The blocks of the same outputs follow one another, so that their weights are still near.
+Block block_of(const FeedForward& part, const OpenPass& open, std::size_t item) {
+  const std::size_t blocks = row_blocks(open);
+  const std::size_t first_output = item / blocks * kOutputsAtOnce;
+  const std::size_t first_row = open.rows() * (item % blocks) / blocks;
+  return {first_output, std::min(kOutputsAtOnce, part.down.in() - first_output), first_row,
+          open.rows() * (item % blocks + 1) / blocks - first_row};
+}
+
+// The sums of a block, one row every kOutputsAtOnce floats.
+struct Sums {
+  alignas(64) float of[kRowsAtOnce * kOutputsAtOnce];
+
+  [[nodiscard]] std::span<float> row(std::size_t index, std::size_t outputs) {
+    return std::span(of).subspan(index * kOutputsAtOnce, outputs);
+  }
+};
+
+void multiply(const Linear& linear, const ProductInput& input, const Block& block, Sums& out) {
+  const std::size_t last = base::div_up(block.first_output + block.outputs, simd::kPanelRows);
+  input.multiply(linear.weight, block.first_output / simd::kPanelRows, last, block.first_row, block.rows,
+                 {out.of, kOutputsAtOnce, block.first_output});
+  if (linear.bias.empty()) return;
+  for (std::size_t row = 0; row < block.rows; ++row) {
+    const std::span<float> sums = out.row(row, block.outputs);
+    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += linear.bias[block.first_output + i];
+  }
+}
+
+void run_fused(const FeedForward& part, OpenPass& open, std::size_t item) {
   Workspace& w = *open.workspace;
-  const std::size_t first = item / row_blocks(open) * kOutputsAtOnce;
-  const std::size_t width = std::min(kOutputsAtOnce, part.down.in() - first);
-  const std::size_t from = item % row_blocks(open) * kRowsAtOnce;
-  const std::size_t rows = std::min(kRowsAtOnce, open.rows() - from);
+  const Block block = block_of(part, open, item);
   const ProductInput normed = w.normed.columns(0, open.rows());
   Sums gate;  // NOLINT(cppcoreguidelines-pro-type-member-init): 32 KB, written before they are read
   Sums up;    // NOLINT(cppcoreguidelines-pro-type-member-init): as well
-  multiply(*part.gate, normed, first, width, from, rows, gate);
-  multiply(part.up, normed, first, width, from, rows, up);
-  for (std::size_t row = 0; row < rows; ++row) {
-    const std::span<float> gated = gate.row(row, width);
-    simd::activate_gate(part.activation, gated, up.row(row, width));
-    w.feed_forward.gate.pack_block(from + row, first, gated);
+  multiply(*part.gate, normed, block, gate);
+  multiply(part.up, normed, block, up);
+  for (std::size_t row = 0; row < block.rows; ++row) {
+    const std::span<float> gated = gate.row(row, block.outputs);
+    simd::activate_gate(part.activation, gated, up.row(row, block.outputs));
+    w.feed_forward.gate.pack_block(block.first_row + row, block.first_output, gated);
   }
 }
 
@@ -96,18 +114,18 @@ Status reserve(const FeedForward& part, Workspace& workspace) {
   return {};
 }
 
+// A pass goes through the first stage, or through the next two.
 void add_stages(const FeedForward& part, StageList& stages) {
   stages.add({.plan =
                   [&part](OpenPass& open, StageItems& items) {
-                    if (!is_one(part, open)) return;
-                    items.plan(base::div_up(part.down.in(), kOutputsAtOnce) * row_blocks(open),
-                               2 * kOutputsAtOnce * kRowsAtOnce * part.up.in() / kByteGain);
+                    const std::size_t cost = 2 * kOutputsAtOnce * kRowsAtOnce * part.up.in() / kByteGain;
+                    if (is_fused(part, open, items)) items.plan(fused_items(part, open), cost);
                   },
-              .run = [&part](OpenPass& open, std::size_t item) { activate_products(part, open, item); }});
+              .run = [&part](OpenPass& open, std::size_t item) { run_fused(part, open, item); }});
   stages.add_products([&part](OpenPass& open, StageItems& items) {
     Workspace& w = *open.workspace;
     const ProductInput normed = w.normed.columns(0, open.rows());
-    if (!is_one(part, open)) {
+    if (!is_fused(part, open, items)) {
       items.add_product(first_of(part), normed, w.feed_forward.gate.output());
       if (part.gate) items.add_product(part.up, normed, w.feed_forward.up.output());
     }
@@ -115,7 +133,7 @@ void add_stages(const FeedForward& part, StageList& stages) {
   });
   stages.add({.plan =
                   [&part](OpenPass& open, StageItems& items) {
-                    if (!is_one(part, open)) items.plan(open.rows(), part.down.in() * 8);
+                    if (!is_fused(part, open, items)) items.plan(open.rows(), part.down.in() * 8);
                   },
               .run = [&part](OpenPass& open,
                              std::size_t row) { activate(part, open.workspace->feed_forward, row); }});

@@ -8,7 +8,7 @@
 namespace kvasir::model {
 namespace {
 
-// Multiply-adds of a job for each thread: well under a millisecond, and long beside what starting one costs.
+// Multiply-adds of a job for each thread: under a millisecond, and long beside what starting one costs.
 constexpr std::size_t kJobWork = 32'000'000;
 
 // Columns that one product item takes: enough to pay for decoding its weights, few enough for small jobs.
@@ -50,7 +50,8 @@ void StageItems::multiply(std::size_t item) const noexcept {
   const std::size_t last_panel = std::min(first_panel + simd::kPanelGroup, product->weight->panel_count());
   const std::size_t first_column = item % column_blocks * kColumnBlock;
   const std::size_t columns = std::min(kColumnBlock, product->input.floats.count - first_column);
-  const simd::ProductOutput output{product->output.column(first_column), product->output.stride};
+  const simd::ProductOutput output{product->output.column(first_column), product->output.stride,
+                                   product->output.first_row};
   product->input.multiply(*product->weight, first_panel, last_panel, first_column, columns, output);
   if (product->bias.empty()) return;
   const std::size_t first_row = first_panel * simd::kPanelRows;

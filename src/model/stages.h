@@ -85,7 +85,8 @@ class StageItems {
   // So many items, of about so many multiply-adds each.
   void plan(std::size_t items, std::size_t cost_of_item) noexcept;
 
-  // A product. Several may be added; their blocks of panels times blocks of columns are the items.
+  // A product, all of its rows. Several may be added; their blocks of panels times blocks of columns are the
+  // items.
   void add_product(const simd::Panels& weight, std::span<const float> bias, const ProductInput& input,
                    simd::ProductOutput output);
   void add_product(const Linear& linear, const ProductInput& input, simd::ProductOutput output) {

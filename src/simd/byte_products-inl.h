@@ -285,6 +285,7 @@ template <PanelKind kKind, std::size_t kPanels, std::size_t kColumns>
     if (at != asking) return;
     asking += stretch.tiles;
     const std::size_t far = at - stretch.first / 32 + stretch.next / 32;
+    if (far >= x.width / 32) return;
     Unrolled<kPanels>([&](auto p) KVASIR_INLINE_LAMBDA { ahead[p].Fetch(far); });
   };
   const TileColumns<kColumns> columns = ColumnsOf<kKind, kColumns>(x, column);
@@ -346,8 +347,11 @@ template <PanelKind kKind, std::size_t kPanels>
 void MultiplyPanels(const Panels& weights, std::size_t panel, const ByteColumns& x,
                     const ProductOutput& out) {
   Stretch stretch = {.tiles = TilesOf(x.count)};
+  // Of about one length, so that each asks for all of the next.
+  const std::size_t stretches = (x.width + kStretch - 1) / kStretch;
+  const std::size_t length = (x.width / stretches + kByteBlock - 1) / kByteBlock * kByteBlock;
   for (; stretch.first < x.width; stretch.first = stretch.last) {
-    stretch.last = std::min(x.width, stretch.first + kStretch);
+    stretch.last = std::min(x.width, stretch.first + length);
     const bool more = stretch.last < x.width;
     stretch.next_panel = more ? panel : NextPanel<kPanels>(weights, panel);
     stretch.next = more ? stretch.last : 0;

@@ -11,6 +11,7 @@
 
 #include "quant/codebooks.h"
 
+// A processor without prfchw takes a request for a line to write as no instruction.
 #if defined(__clang__)
 #pragma clang attribute push(__attribute__((target("avx2,fma,f16c,prfchw"))), apply_to = function)
 #define KVASIR_INLINE __attribute__((always_inline)) inline

@@ -11,6 +11,7 @@
 
 #include "quant/codebooks.h"
 
+// A processor without prfchw takes a request for a line to write as no instruction.
 #if defined(__clang__)
 #pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512vl,avx512vnni,prfchw"))), \
                              apply_to = function)

@@ -66,7 +66,7 @@ HWY_INLINE void Accumulate(const TileInput<T, kPanels, kColumns>& input, bool be
   for (std::size_t p = 0; p < kPanels; ++p) {
     for (std::size_t c = 0; c < kColumns; ++c) {
       sums[p][c] = begin ? Splat(0.0f) : LoadFloats(out[c] + p * 16);
-      __builtin_prefetch(out[c] + p * 16, 1);  // far away, each in a line of its own
+      __builtin_prefetch(out[c] + p * 16);  // far away, each in a line of its own
     }
   }
   for (std::size_t i = 0; i < count; ++i) {

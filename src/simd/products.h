@@ -34,8 +34,8 @@ struct Activations {
 };
 
 // Where products go: column c, row r at data[c * stride + r - first_row]. stride and first_row are multiples
-// of 16, and stride at least the rows rounded up to whole panels: the lanes of a last, partly filled panel
-// are written too (with zeros).
+// of 16, and stride at least the rows that are computed, in whole panels: the lanes of a last, partly filled
+// panel are written too (with zeros).
 struct ProductOutput {
   float* data = nullptr;
   std::size_t stride = 0;

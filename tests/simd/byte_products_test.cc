@@ -68,8 +68,8 @@ Exact exact_product(const Panels& weights, std::size_t row, const ByteColumns& x
 // Widths of whole blocks of activations and, where the type allows it, others; the last are longer than what
 // a path goes through at once.
 std::vector<std::size_t> widths_of(BlockType type) {
-  if (quant::block_type_info(type).values == 32) return {512, 32, 928, 2144};
-  return {512, 2304};
+  if (quant::block_type_info(type).values == 32) return {512, 32, 928, 8192 + 32};
+  return {512, 8192 + 256};
 }
 
 class EveryCode : public testing::TestWithParam<BlockType> {};
