@@ -152,14 +152,10 @@ std::vector<Subject> subjects() {
   experts.experts_used = 2;
   const TinyShape blocks256{
       .layers = 1, .embedding = 256, .heads = 8, .feed_forward = 256, .type = BlockType::kQ4_K};
-  return {{.name = "Llama", .copied = "llama"},
-          {.name = "Qwen3", .copied = "qwen3"},
-          {.name = "LlamaMoe", .copied = "llama-moe"},
-          {.name = "Q4_0", .shape = blocks32},
-          {.name = "Q4_0OfParts", .shape = wide},
-          {.name = "Q8_0", .shape = q8},
-          {.name = "Q4_K", .shape = blocks256},
-          {.name = "ExpertsOfQ4_0", .shape = experts}};
+  return {{.name = "Llama", .copied = "llama"},        {.name = "Qwen3", .copied = "qwen3"},
+          {.name = "LlamaMoe", .copied = "llama-moe"}, {.name = "Q4_0", .shape = blocks32},
+          {.name = "Q4_0OfParts", .shape = wide},      {.name = "Q8_0", .shape = q8},
+          {.name = "Q4_K", .shape = blocks256},        {.name = "ExpertsOfQ4_0", .shape = experts}};
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, SameBits, testing::ValuesIn(subjects()),
