@@ -88,7 +88,7 @@ void run_fused(const FeedForward& part, OpenPass& open, std::size_t item) {
   const ProductInput normed = w.normed.columns(0, open.rows());
   Sums gate;  // NOLINT(cppcoreguidelines-pro-type-member-init): 32 KB, written before they are read
   Sums up;    // NOLINT(cppcoreguidelines-pro-type-member-init): as well
-  multiply(*part.gate, normed, block, gate);
+  multiply(first_of(part), normed, block, gate);
   multiply(part.up, normed, block, up);
   for (std::size_t row = 0; row < block.rows; ++row) {
     const std::span<float> gated = gate.row(row, block.outputs);

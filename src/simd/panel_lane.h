@@ -61,8 +61,8 @@ struct SubBlock {
   // sub_offset).
   float super_scale = 0;
   float super_offset = 0;
-  std::int32_t sub_scale = 0;
-  std::int32_t sub_offset = 0;
+  std::int8_t sub_scale = 0;
+  std::uint8_t sub_offset = 0;
 };
 void read_sub_block(PanelKind kind, const PanelLane<const std::uint8_t>& lane, std::size_t sub,
                     SubBlock& out) noexcept;
