@@ -73,13 +73,8 @@ struct Sums {
 
 void multiply(const Linear& linear, const ProductInput& input, const Block& block, Sums& out) {
   const std::size_t last = base::div_up(block.first_output + block.outputs, simd::kPanelRows);
-  input.multiply(linear.weight, block.first_output / simd::kPanelRows, last, block.first_row, block.rows,
-                 {out.of, kOutputsAtOnce, block.first_output});
-  if (linear.bias.empty()) return;
-  for (std::size_t row = 0; row < block.rows; ++row) {
-    const std::span<float> sums = out.row(row, block.outputs);
-    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += linear.bias[block.first_output + i];
-  }
+  input.multiply(linear.weight, linear.bias, block.first_output / simd::kPanelRows, last, block.first_row,
+                 block.rows, {out.of, kOutputsAtOnce, block.first_output});
 }
 
 void run_fused(const FeedForward& part, OpenPass& open, std::size_t item) {

@@ -18,15 +18,23 @@ Result<FloatRows> FloatRows::allocate(std::size_t rows, std::size_t width) {
   return out;
 }
 
-void ProductInput::multiply(const simd::Panels& weight, std::size_t first_panel, std::size_t last_panel,
-                            std::size_t from, std::size_t count,
+void ProductInput::multiply(const simd::Panels& weight, std::span<const float> bias, std::size_t first_panel,
+                            std::size_t last_panel, std::size_t from, std::size_t count,
                             const simd::ProductOutput& output) const noexcept {
   if (weight.takes_bytes()) {
-    return simd::multiply(weight, first_panel, last_panel,
-                          bytes->columns(first + from, count, weight.columns()), output);
+    simd::multiply(weight, first_panel, last_panel, bytes->columns(first + from, count, weight.columns()),
+                   output);
+  } else {
+    const simd::Activations some = {floats.column(from), count, weight.columns(), floats.stride};
+    simd::multiply(weight, first_panel, last_panel, some, output);
   }
-  const simd::Activations some = {floats.column(from), count, weight.columns(), floats.stride};
-  simd::multiply(weight, first_panel, last_panel, some, output);
+  if (bias.empty()) return;
+  const std::size_t first_row = first_panel * simd::kPanelRows;
+  const std::size_t rows = std::min(last_panel * simd::kPanelRows, bias.size()) - first_row;
+  for (std::size_t column = 0; column < count; ++column) {
+    float* const sums = output.sums(column, first_panel);
+    for (std::size_t row = 0; row < rows; ++row) sums[row] += bias[first_row + row];
+  }
 }
 
 Result<InputRows> InputRows::allocate(std::size_t rows, std::size_t width, bool as_bytes) {

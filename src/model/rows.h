@@ -52,9 +52,11 @@ struct ProductInput {
   const simd::ByteRows* bytes = nullptr;  // null or empty: never packed
   std::size_t first = 0;                  // column of the bytes that is the first of the floats
 
-  // The columns [from, from + count) of these, `width` numbers each, in the form that `weight` takes.
-  void multiply(const simd::Panels& weight, std::size_t first_panel, std::size_t last_panel, std::size_t from,
-                std::size_t count, const simd::ProductOutput& output) const noexcept;
+  // The rows of panels [first_panel, last_panel) of weight times the columns [from, from + count) of these,
+  // in the form that `weight` takes, plus bias, which is empty or of all rows of `weight`.
+  void multiply(const simd::Panels& weight, std::span<const float> bias, std::size_t first_panel,
+                std::size_t last_panel, std::size_t from, std::size_t count,
+                const simd::ProductOutput& output) const noexcept;
 };
 
 // Rows of floats that products read.

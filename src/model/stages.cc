@@ -52,14 +52,8 @@ void StageItems::multiply(std::size_t item) const noexcept {
   const std::size_t columns = std::min(kColumnBlock, product->input.floats.count - first_column);
   const simd::ProductOutput output{product->output.column(first_column), product->output.stride,
                                    product->output.first_row};
-  product->input.multiply(*product->weight, first_panel, last_panel, first_column, columns, output);
-  if (product->bias.empty()) return;
-  const std::size_t first_row = first_panel * simd::kPanelRows;
-  const std::size_t last_row = std::min(last_panel * simd::kPanelRows, product->bias.size());
-  for (std::size_t column = 0; column < columns; ++column) {
-    float* const sums = output.column(column);
-    for (std::size_t row = first_row; row < last_row; ++row) sums[row] += product->bias[row];
-  }
+  product->input.multiply(*product->weight, product->bias, first_panel, last_panel, first_column, columns,
+                          output);
 }
 
 void StageList::add_rows(std::size_t cost, std::function<void(OpenPass&, std::size_t)> run) {

@@ -68,9 +68,9 @@ class PanelReader {
     } else if constexpr (kRecipe.scale == ScaleForm::kExponent) {
       Isa::Fetch(scales_ + at * 16);
     } else {
-      constexpr std::size_t kSubsOfIt = 32 / kRecipe.sub;
-      Isa::Fetch(sub_scales_ + at * kSubsOfIt * 16);
-      if constexpr (kRecipe.offsets) Isa::Fetch(sub_offsets_ + at * kSubsOfIt * 16);
+      constexpr std::size_t kSubs = 32 / kRecipe.sub;
+      Isa::Fetch(sub_scales_ + at * kSubs * 16);
+      if constexpr (kRecipe.offsets) Isa::Fetch(sub_offsets_ + at * kSubs * 16);
       if (at % (2 * kSuperBlock / 32) != 0) return;  // a line is of two super-blocks
       Isa::Fetch(scales_ + at / (kSuperBlock / 32) * 32);
       if constexpr (kRecipe.offsets) Isa::Fetch(offsets_ + at / (kSuperBlock / 32) * 32);

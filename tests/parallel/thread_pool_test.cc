@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cfenv>
+#include <chrono>
 #include <numeric>
 
 namespace kvasir::parallel {
@@ -67,6 +68,24 @@ TEST(ThreadPool, KeepsWorksOfChangingSizesApart) {
     });
     for (std::size_t i = 0; i < items; ++i) ASSERT_EQ(round + 1, marks[i]) << round << ": " << i;
   }
+}
+
+// Whoever has the first item waits until all others are done: the other thread takes what it left.
+TEST(ThreadPool, GoesOnWithTheShareOfAThreadThatIsHeldUp) {
+  auto pool = ThreadPool::create(2);
+  ASSERT_TRUE(pool.has_value());
+  constexpr std::size_t kItems = 40;
+  std::atomic<std::size_t> done = 0;
+  std::atomic<bool> given_up = false;
+  (*pool)->run(kItems, 1, [&](std::size_t begin, std::size_t) {
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (begin == 0 && done < kItems - 1 && !given_up) {
+      if (std::chrono::steady_clock::now() > limit) given_up = true;
+    }
+    ++done;
+  });
+  EXPECT_EQ(done, kItems);
+  EXPECT_FALSE(given_up);
 }
 
 TEST(ThreadPool, LetsSeveralCallersTakeTurns) {
