@@ -73,8 +73,9 @@ struct Sums {
 
 void multiply(const Linear& linear, const ProductInput& input, const Block& block, Sums& out) {
   const std::size_t last = base::div_up(block.first_output + block.outputs, simd::kPanelRows);
-  input.multiply(linear.weight, linear.bias, block.first_output / simd::kPanelRows, last, block.first_row,
-                 block.rows, {out.of, kOutputsAtOnce, block.first_output});
+  input.some(block.first_row, block.rows)
+      .multiply(linear.weight, linear.bias, block.first_output / simd::kPanelRows, last,
+                {out.of, kOutputsAtOnce, block.first_output});
 }
 
 void run_fused(const FeedForward& part, OpenPass& open, std::size_t item) {

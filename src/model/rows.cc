@@ -19,14 +19,13 @@ Result<FloatRows> FloatRows::allocate(std::size_t rows, std::size_t width) {
 }
 
 void ProductInput::multiply(const simd::Panels& weight, std::span<const float> bias, std::size_t first_panel,
-                            std::size_t last_panel, std::size_t from, std::size_t count,
-                            const simd::ProductOutput& output) const noexcept {
+                            std::size_t last_panel, const simd::ProductOutput& output) const noexcept {
+  const std::size_t count = floats.count;
   if (weight.takes_bytes()) {
-    simd::multiply(weight, first_panel, last_panel, bytes->columns(first + from, count, weight.columns()),
-                   output);
+    simd::multiply(weight, first_panel, last_panel, bytes->columns(first, count, weight.columns()), output);
   } else {
-    const simd::Activations some = {floats.column(from), count, weight.columns(), floats.stride};
-    simd::multiply(weight, first_panel, last_panel, some, output);
+    const simd::Activations numbers = {floats.data, count, weight.columns(), floats.stride};
+    simd::multiply(weight, first_panel, last_panel, numbers, output);
   }
   if (bias.empty()) return;
   const std::size_t first_row = first_panel * simd::kPanelRows;

@@ -52,11 +52,15 @@ struct ProductInput {
   const simd::ByteRows* bytes = nullptr;  // null or empty: never packed
   std::size_t first = 0;                  // column of the bytes that is the first of the floats
 
-  // The rows of panels [first_panel, last_panel) of weight times the columns [from, from + count) of these,
-  // in the form that `weight` takes, plus bias, which is empty or of all rows of `weight`.
+  // The columns [from, from + count) of these.
+  [[nodiscard]] ProductInput some(std::size_t from, std::size_t count) const noexcept {
+    return {{floats.column(from), count, floats.width, floats.stride}, bytes, first + from};
+  }
+
+  // The rows of panels [first_panel, last_panel) of weight times these, in the form that `weight` takes, plus
+  // bias, which is empty or of all rows of `weight`.
   void multiply(const simd::Panels& weight, std::span<const float> bias, std::size_t first_panel,
-                std::size_t last_panel, std::size_t from, std::size_t count,
-                const simd::ProductOutput& output) const noexcept;
+                std::size_t last_panel, const simd::ProductOutput& output) const noexcept;
 };
 
 // Rows of floats that products read.

@@ -52,8 +52,8 @@ void StageItems::multiply(std::size_t item) const noexcept {
   const std::size_t columns = std::min(kColumnBlock, product->input.floats.count - first_column);
   const simd::ProductOutput output{product->output.column(first_column), product->output.stride,
                                    product->output.first_row};
-  product->input.multiply(*product->weight, product->bias, first_panel, last_panel, first_column, columns,
-                          output);
+  product->input.some(first_column, columns)
+      .multiply(*product->weight, product->bias, first_panel, last_panel, output);
 }
 
 void StageList::add_rows(std::size_t cost, std::function<void(OpenPass&, std::size_t)> run) {
