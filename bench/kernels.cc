@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/buffer.h"
 #include "base/fp_mode.h"
 #include "kv/arena.h"
 #include "quant/block_type.h"
@@ -26,19 +27,27 @@ namespace {
 
 using quant::BlockType;
 
-constexpr std::size_t kRows = 1024;
 constexpr std::size_t kWidth = 2048;
+
+// Rows of weights that lie in the processor's caches, and of weights that come from memory.
+constexpr std::size_t kNearRows = 1024;
+constexpr std::size_t kFarRows = 131072;
 
 void count_operations(benchmark::State& state, double each) {
   state.counters["operations"] =
       benchmark::Counter(each * static_cast<double>(state.iterations()), benchmark::Counter::kIsRate);
 }
 
+void count_bytes(benchmark::State& state, std::size_t each) {
+  const double all = static_cast<double>(each) * static_cast<double>(state.iterations());
+  state.counters["bytes"] = benchmark::Counter(all, benchmark::Counter::kIsRate);
+}
+
 // Random blocks as panels; nothing where memory is short.
-std::vector<simd::Panels> random_panels(BlockType type) {
+std::vector<simd::Panels> random_panels(BlockType type, std::size_t rows) {
   const quant::BlockTypeInfo& info = quant::block_type_info(type);
   const std::size_t row_bytes = kWidth / info.values * info.bytes;
-  auto panels = simd::Panels::allocate(type, kRows, kWidth);
+  auto panels = simd::Panels::allocate(type, rows, kWidth);
   const auto drawer = quant::BlockDrawer::create(type, {}, 1);
   if (!panels || !drawer) return {};
   std::vector<std::byte> raw(simd::kPanelRows * row_bytes);
@@ -57,21 +66,21 @@ std::vector<float> waves(std::size_t count) {
   return values;
 }
 
-void multiply(benchmark::State& state, BlockType type) {
+void multiply(benchmark::State& state, BlockType type, std::size_t rows) {
   const base::FloatingPointMode mode;
   const auto columns = static_cast<std::size_t>(state.range(0));
-  const std::vector<simd::Panels> made = random_panels(type);
+  const std::vector<simd::Panels> made = random_panels(type, rows);
   if (made.empty()) return state.SkipWithError("no memory");
   const simd::Panels& weights = made[0];
   const bool codes = simd::is_codes(weights.kind());
   auto bytes = simd::ByteRows::allocate(columns, kWidth);
   if (!bytes) return state.SkipWithError("no memory");
   const std::vector<float> x = waves(columns * kWidth);
-  std::vector<float> out(columns * kRows);
+  std::vector<float> out(columns * rows);
   for (std::size_t c = 0; c < columns; ++c) bytes->pack(c, std::span(x).subspan(c * kWidth, kWidth));
   for (auto _ : state) {
     for (std::size_t p = 0; p < weights.panel_count(); p += simd::kPanelGroup) {
-      const simd::ProductOutput to{out.data(), kRows};
+      const simd::ProductOutput to{out.data(), rows};
       if (codes) {
         simd::multiply(weights, p, p + simd::kPanelGroup, bytes->columns(0, columns, kWidth), to);
       } else {
@@ -80,7 +89,8 @@ void multiply(benchmark::State& state, BlockType type) {
     }
     benchmark::DoNotOptimize(out.data());
   }
-  count_operations(state, 2.0 * kRows * kWidth * static_cast<double>(columns));
+  count_operations(state, 2.0 * static_cast<double>(rows) * kWidth * static_cast<double>(columns));
+  if (rows == kFarRows) count_bytes(state, weights.size_bytes());
 }
 
 void pack(benchmark::State& state) {
@@ -153,17 +163,30 @@ void ceiling(benchmark::State& state, simd::CeilingLoop (*of)() noexcept) {
   count_operations(state, 16 * loop.operations);
 }
 
+void read_memory(benchmark::State& state) {
+  const auto bytes = base::Buffer::allocate(std::size_t{256} << 20);
+  if (!bytes) return state.SkipWithError("no memory");
+  for (auto _ : state) benchmark::DoNotOptimize(simd::read_through({bytes->data(), bytes->size()}));
+  count_bytes(state, bytes->size());
+}
+
+void add_products(const quant::BlockTypeInfo& info) {
+  const std::string name(info.name);
+  for (const std::int64_t columns : {1, 4, 16, 128})
+    benchmark::RegisterBenchmark(("product/" + name).c_str(), multiply, info.type, kNearRows)->Arg(columns);
+  for (const std::int64_t columns : {1, 2, 3, 4, 8})
+    benchmark::RegisterBenchmark(("memory/" + name).c_str(), multiply, info.type, kFarRows)->Arg(columns);
+}
+
 void add_benchmarks() {
   benchmark::RegisterBenchmark("ceiling/bytes", ceiling, simd::byte_ceiling);
   benchmark::RegisterBenchmark("ceiling/bf16", ceiling, simd::bfloat_ceiling);
   benchmark::RegisterBenchmark("ceiling/floats", ceiling, simd::float_ceiling);
+  benchmark::RegisterBenchmark("ceiling/memory", read_memory);
   for (const quant::BlockTypeInfo& info : quant::block_types()) {
     if (!info.unpacks) continue;
     const bool own = info.type == BlockType::kF32 || simd::panel_kind(info.type) != simd::PanelKind::kF32;
-    if (!own) continue;
-    for (const std::int64_t columns : {1, 4, 16, 128})
-      benchmark::RegisterBenchmark(("product/" + std::string(info.name)).c_str(), multiply, info.type)
-          ->Arg(columns);
+    if (own) add_products(info);
   }
   for (const kv::CacheElement element :
        {kv::CacheElement::kF32, kv::CacheElement::kF16, kv::CacheElement::kBF16, kv::CacheElement::kQ8_0,

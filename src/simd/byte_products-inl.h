@@ -14,86 +14,69 @@ KVASIR_INLINE void Unrolled(const Body& body) {
   }(std::make_index_sequence<kCount>());
 }
 
-// The arrays of one panel.
+// A block of one panel.
 template <PanelKind kKind>
-class PanelReader {
+class BlockReader {
  public:
   static constexpr CodeRecipe kRecipe = recipe_of(kKind);
+  static constexpr BlockLayout kLayout = block_layout(kRecipe);
 
-  PanelReader() = default;
-  KVASIR_INLINE PanelReader(const std::uint8_t* panel, const PanelLayout& layout)
-      : quants_(panel + layout.quants),
-        high_bits_(panel + layout.high_bits),
-        scales_(panel + layout.scales),
-        offsets_(panel + layout.offsets),
-        sub_scales_(panel + layout.sub_scales),
-        sub_offsets_(panel + layout.sub_offsets) {}
+  BlockReader() = default;
+  KVASIR_INLINE explicit BlockReader(const std::uint8_t* panel) : block_(panel) {}
+  KVASIR_INLINE BlockReader Block(std::size_t index) const {
+    return BlockReader(block_ + index * kLayout.bytes);
+  }
 
-  // The codes of k = 32 block + 4 step, ..., + 3.
+  // The codes of k = 32 at + 4 step, ..., + 3.
   template <std::size_t kStep>
-  KVASIR_INLINE Isa::Bytes Codes(std::size_t block) const {
+  KVASIR_INLINE Isa::Bytes Codes(std::size_t at) const {
     constexpr std::size_t kBits = kRecipe.bits;
+    const std::uint8_t* const lines = block_ + kLayout.codes + at * kLayout.thirty_two;
     if constexpr (kBits == 8) {
-      return Isa::Load(quants_ + (block * 8 + kStep) * 64);
+      return Isa::Load(lines + kStep * kLine);
     } else if constexpr (kBits < 4) {
-      const Isa::Bytes low = Pairs<kStep, 0>(quants_, block);
+      const Isa::Bytes low = Pairs<kStep, 0>(lines);
       if constexpr (kBits == 2) return low;
-      return Isa::Or(low, Bits<kStep, 2>(block));
+      return Isa::Or(low, Bits<kStep, 2>(lines));
     } else {
-      const Isa::Bytes both = Isa::Load(quants_ + (block * 4 + kStep / 2) * 64);
+      const Isa::Bytes both = Isa::Load(lines + nibble_line(kBits, kStep / 2) * kLine);
       const Isa::Bytes low =
           kStep % 2 == 0 ? Isa::And(both, 15) : Isa::And(Isa::template Shift<-4>(both), 15);
-      if constexpr (kBits == 5) return Isa::Or(low, Bits<kStep, 4>(block));
-      if constexpr (kBits == 6) return Isa::Or(low, Pairs<kStep, 4>(high_bits_, block));
+      if constexpr (kBits == 5) return Isa::Or(low, Bits<kStep, 4>(lines));
+      if constexpr (kBits == 6) return Isa::Or(low, Pairs<kStep, 4>(lines));
       if constexpr (kRecipe.table == CodeTable::kNonLinear4) return Isa::LookUp(kNonLinearCodes, low);
       if constexpr (kRecipe.table == CodeTable::kTwiceFloat4) return Isa::LookUp(kTwiceFloatCodes, low);
       return low;
     }
   }
 
-  // Asks for what is read of a block of 32: memory is far, and its own guesses end with each of its pages. It
-  // comes into the second cache: what comes into the first waits in a queue that is too short for memory.
-  KVASIR_INLINE void Fetch(std::size_t at) const {
-    constexpr std::size_t kBits = kRecipe.bits;
-    constexpr std::size_t kLines = kBits == 8 ? 8 : kBits >= 4 ? 4 : 2;
-    constexpr std::size_t kHighLines = kBits == 8 ? 0 : kBits - kLines;
-    Unrolled<kLines>([&](auto i) KVASIR_INLINE_LAMBDA { Isa::Fetch(quants_ + (at * kLines + i) * 64); });
-    if constexpr (kHighLines > 0) {
-      Unrolled<kHighLines>([&](auto i)
-                               KVASIR_INLINE_LAMBDA { Isa::Fetch(high_bits_ + (at * kHighLines + i) * 64); });
-    }
-    if constexpr (kRecipe.scale == ScaleForm::kHalf) {
-      Isa::Fetch(scales_ + at * 32);
-      if constexpr (kRecipe.offsets) Isa::Fetch(offsets_ + at * 32);
-    } else if constexpr (kRecipe.scale == ScaleForm::kExponent) {
-      Isa::Fetch(scales_ + at * 16);
-    } else {
-      constexpr std::size_t kSubs = 32 / kRecipe.sub;
-      Isa::Fetch(sub_scales_ + at * kSubs * 16);
-      if constexpr (kRecipe.offsets) Isa::Fetch(sub_offsets_ + at * kSubs * 16);
-      if (at % (2 * kSuperBlock / 32) != 0) return;  // a line is of two super-blocks
-      Isa::Fetch(scales_ + at / (kSuperBlock / 32) * 32);
-      if constexpr (kRecipe.offsets) Isa::Fetch(offsets_ + at / (kSuperBlock / 32) * 32);
-    }
+  // Asks for an eighth of the block: memory is far, and several panels are read at once, which is more than
+  // the processor guesses. It comes into the second cache: what comes into the first waits in a queue that is
+  // too short for memory.
+  KVASIR_INLINE void Fetch(std::size_t eighth) const {
+    constexpr std::size_t kLines = kLayout.bytes / kLine;
+    const std::uint8_t* const from = block_ + eighth * kLines / 8 * kLine;
+    Unrolled<(kLines + 7) / 8>([&](auto i) KVASIR_INLINE_LAMBDA { Isa::Fetch(from + i * kLine); });
   }
 
+  // The scale of a sub-block of the block; where 256 numbers share factors, its own.
   KVASIR_INLINE Isa::Floats Scale(std::size_t sub) const {
     if constexpr (kRecipe.scale == ScaleForm::kHalf) {
-      return Isa::Halves(scales_ + sub * 32);
+      return Isa::Halves(block_ + sub * kLayout.scale_step);
     } else if constexpr (kRecipe.scale == ScaleForm::kExponent) {
-      return Isa::Exponents(scales_ + sub * 16);
+      return Isa::Exponents(block_ + sub * kLayout.scale_step);
     } else {
-      return Isa::SignedBytes(sub_scales_ + sub * 16);
+      return Isa::SignedBytes(block_ + kLayout.sub_scales + sub * 16);
     }
   }
-  KVASIR_INLINE Isa::Floats ScaleOfBlock(std::size_t block) const {
-    return Isa::Halves(scales_ + block * 32);
+  KVASIR_INLINE Isa::Floats ScaleOfBlock() const { return Isa::Halves(block_); }
+  KVASIR_INLINE Isa::Floats Offset(std::size_t sub) const {
+    return Isa::Halves(block_ + kLayout.offsets + sub * kLayout.scale_step);
   }
-  // The offset of a sub-block, or of 256 numbers.
-  KVASIR_INLINE Isa::Floats Offset(std::size_t at) const { return Isa::Halves(offsets_ + at * 32); }
+  KVASIR_INLINE Isa::Floats OffsetOfBlock() const { return Isa::Halves(block_ + kLayout.offsets); }
   // The sub-offsets of sub-blocks 2 pair and 2 pair + 1.
   KVASIR_INLINE Isa::Pairs SubOffsets(std::size_t pair) const {
-    return Isa::LoadPairs(sub_offsets_ + pair * 32);
+    return Isa::LoadPairs(block_ + kLayout.sub_offsets + pair * 32);
   }
 
  private:
@@ -106,24 +89,19 @@ class PanelReader {
   static constexpr std::array<std::uint8_t, 16> kNonLinearCodes = Raised(quant::kNonLinear4);
   static constexpr std::array<std::uint8_t, 16> kTwiceFloatCodes = Raised(quant::kTwiceFloat4);
 
-  // Two bits of the array at `from`, or the single bits, moved left by kLeft.
+  // Two bits of the pairs among `lines`, or the single bits, moved left by kLeft.
   template <std::size_t kStep, int kLeft>
-  KVASIR_INLINE static Isa::Bytes Pairs(const std::uint8_t* from, std::size_t block) {
-    const Isa::Bytes all = Isa::Load(from + (block * 2 + kStep / 4) * 64);
+  KVASIR_INLINE static Isa::Bytes Pairs(const std::uint8_t* lines) {
+    const Isa::Bytes all = Isa::Load(lines + pair_line(kRecipe.bits, kStep / 4) * kLine);
     return Isa::And(Isa::template Shift<kLeft - static_cast<int>(kStep % 4 * 2)>(all), 3 << kLeft);
   }
   template <std::size_t kStep, int kLeft>
-  KVASIR_INLINE Isa::Bytes Bits(std::size_t block) const {
-    const Isa::Bytes all = Isa::Load(high_bits_ + block * 64);
+  KVASIR_INLINE static Isa::Bytes Bits(const std::uint8_t* lines) {
+    const Isa::Bytes all = Isa::Load(lines);
     return Isa::And(Isa::template Shift<kLeft - static_cast<int>(kStep)>(all), 1 << kLeft);
   }
 
-  const std::uint8_t* quants_ = nullptr;
-  const std::uint8_t* high_bits_ = nullptr;
-  const std::uint8_t* scales_ = nullptr;
-  const std::uint8_t* offsets_ = nullptr;
-  const std::uint8_t* sub_scales_ = nullptr;
-  const std::uint8_t* sub_offsets_ = nullptr;
+  const std::uint8_t* block_ = nullptr;
 };
 
 // Columns of a tile.
@@ -147,26 +125,34 @@ KVASIR_INLINE TileColumns<kColumns> ColumnsOf(const ByteColumns& x, std::size_t 
   return columns;
 }
 
+// A sub-block's or 32 numbers' place in the rows, and in their block.
+struct Place {
+  std::size_t of_row = 0;
+  std::size_t of_block = 0;
+};
+
 // The integer sums of a sub-block: kFirst is its first step in its 32 numbers.
 template <PanelKind kKind, std::size_t kPanels, std::size_t kColumns, std::size_t kFirst>
-KVASIR_INLINE void SumSubBlock(const PanelReader<kKind>* readers, const TileColumns<kColumns>& x,
-                               std::size_t sub, Isa::Ints* whole) {
+KVASIR_INLINE void SumSubBlock(const BlockReader<kKind>* blocks, const TileColumns<kColumns>& x, Place sub,
+                               Isa::Ints* whole) {
   constexpr CodeRecipe kRecipe = recipe_of(kKind);
   constexpr bool kWide = kRecipe.bits == 8 || kRecipe.table != CodeTable::kNone;
   static_assert(!kWide || kRecipe.zero_bits == 7);
   Unrolled<kColumns>([&](auto c) KVASIR_INLINE_LAMBDA {
-    const Isa::Ints begin = kRecipe.zero_bits < 0 || (kWide && Isa::kWideCodesLoseTheirZero)
-                                ? Isa::NoInts()
-                                : Isa::SplatInts(-x.sums[c][sub] * (1 << std::max(0, kRecipe.zero_bits)));
+    const Isa::Ints begin =
+        kRecipe.zero_bits < 0 || (kWide && Isa::kWideCodesLoseTheirZero)
+            ? Isa::NoInts()
+            : Isa::SplatInts(-x.sums[c][sub.of_row] * (1 << std::max(0, kRecipe.zero_bits)));
     Unrolled<kPanels>([&](auto p) KVASIR_INLINE_LAMBDA { whole[p * kColumns + c] = begin; });
   });
-  const std::size_t at = sub * kRecipe.sub;
+  const std::size_t k = sub.of_row * kRecipe.sub;
+  const std::size_t at = sub.of_block * kRecipe.sub / 32;  // in the block
   Unrolled<kRecipe.sub / 4>([&](auto i) KVASIR_INLINE_LAMBDA {
     Unrolled<kPanels>([&](auto p) KVASIR_INLINE_LAMBDA {
-      const Isa::Bytes codes = readers[p].template Codes<kFirst + i>(at / 32);
+      const Isa::Bytes codes = blocks[p].template Codes<kFirst + i>(at);
       Unrolled<kColumns>([&](auto c) KVASIR_INLINE_LAMBDA {
         Isa::Ints& sum = whole[p * kColumns + c];
-        sum = Isa::template Dot<kWide>(sum, codes, x.bytes[c] + at + i * 4);
+        sum = Isa::template Dot<kWide>(sum, codes, x.bytes[c] + k + i * 4);
       });
     });
   });
@@ -174,11 +160,11 @@ KVASIR_INLINE void SumSubBlock(const PanelReader<kKind>* readers, const TileColu
 
 // What a sub-block adds to the parts of its block, of which it is the first or not.
 template <PanelKind kKind, std::size_t kPanels, std::size_t kColumns, bool kBegin>
-KVASIR_INLINE void ScaleSubBlock(const PanelReader<kKind>* readers, const TileColumns<kColumns>& x,
-                                 std::size_t sub, const Isa::Ints* whole, Isa::Floats* part) {
+KVASIR_INLINE void ScaleSubBlock(const BlockReader<kKind>* blocks, const TileColumns<kColumns>& x, Place sub,
+                                 const Isa::Ints* whole, Isa::Floats* part) {
   constexpr CodeRecipe kRecipe = recipe_of(kKind);
   Unrolled<kPanels>([&](auto p) KVASIR_INLINE_LAMBDA {
-    const Isa::Floats scale = readers[p].Scale(sub);
+    const Isa::Floats scale = blocks[p].Scale(sub.of_block);
     Unrolled<kColumns>([&](auto c) KVASIR_INLINE_LAMBDA {
       Isa::Floats& to = part[p * kColumns + c];
       const Isa::Floats number = Isa::ToFloats(whole[p * kColumns + c]);
@@ -189,10 +175,10 @@ KVASIR_INLINE void ScaleSubBlock(const PanelReader<kKind>* readers, const TileCo
       }
     });
     if constexpr (kRecipe.offsets && kRecipe.scale == ScaleForm::kHalf) {
-      const Isa::Floats offset = readers[p].Offset(sub);
+      const Isa::Floats offset = blocks[p].Offset(sub.of_block);
       Unrolled<kColumns>([&](auto c) KVASIR_INLINE_LAMBDA {
         Isa::Floats& to = part[p * kColumns + c];
-        to = Isa::MulAdd(offset, Isa::SplatInt(x.sums[c] + sub), to);
+        to = Isa::MulAdd(offset, Isa::SplatInt(x.sums[c] + sub.of_row), to);
       });
     }
   });
@@ -200,21 +186,22 @@ KVASIR_INLINE void ScaleSubBlock(const PanelReader<kKind>* readers, const TileCo
 
 // The sub-blocks of 32 numbers, and what they add to the parts of their block.
 template <PanelKind kKind, std::size_t kPanels, std::size_t kColumns, bool kBegin>
-KVASIR_INLINE void AddThirtyTwo(const PanelReader<kKind>* readers, const TileColumns<kColumns>& x,
-                                std::size_t at, Isa::Floats* part) {
+KVASIR_INLINE void AddThirtyTwo(const BlockReader<kKind>* blocks, const TileColumns<kColumns>& x, Place at,
+                                Isa::Floats* part) {
   constexpr std::size_t kSubs = 32 / recipe_of(kKind).sub;
   Unrolled<kSubs>([&](auto s) KVASIR_INLINE_LAMBDA {
+    const Place sub = {at.of_row * kSubs + s, at.of_block * kSubs + s};
     Isa::Ints whole[kPanels * kColumns];
-    SumSubBlock<kKind, kPanels, kColumns, s * 4>(readers, x, at * kSubs + s, whole);
-    ScaleSubBlock<kKind, kPanels, kColumns, kBegin && s == 0>(readers, x, at * kSubs + s, whole, part);
+    SumSubBlock<kKind, kPanels, kColumns, s * 4>(blocks, x, sub, whole);
+    ScaleSubBlock<kKind, kPanels, kColumns, kBegin && s == 0>(blocks, x, sub, whole, part);
   });
 }
 
 // What 256 numbers of the weights share is multiplied once.
 template <PanelKind kKind, std::size_t kPanels, std::size_t kColumns>
-KVASIR_INLINE void ScaleBlock(const PanelReader<kKind>* readers, std::size_t block, Isa::Floats* part) {
+KVASIR_INLINE void ScaleBlock(const BlockReader<kKind>* blocks, Isa::Floats* part) {
   Unrolled<kPanels>([&](auto p) KVASIR_INLINE_LAMBDA {
-    const Isa::Floats scale = readers[p].ScaleOfBlock(block);
+    const Isa::Floats scale = blocks[p].ScaleOfBlock();
     Unrolled<kColumns>([&](auto c) KVASIR_INLINE_LAMBDA {
       Isa::Floats& to = part[p * kColumns + c];
       to = Isa::Mul(to, scale);
@@ -222,24 +209,24 @@ KVASIR_INLINE void ScaleBlock(const PanelReader<kKind>* readers, std::size_t blo
   });
 }
 
-// Takes from the parts of a block what its offsets are.
+// Takes from the parts of a block, the `index`th of a row, what its offsets are.
 template <PanelKind kKind, std::size_t kPanels, std::size_t kColumns>
-KVASIR_INLINE void TakeOffsets(const PanelReader<kKind>* readers, const TileColumns<kColumns>& x,
-                               std::size_t block, Isa::Floats* part) {
-  constexpr std::size_t kSubPairs = kByteBlock / recipe_of(kKind).sub / 2;
+KVASIR_INLINE void TakeOffsets(const BlockReader<kKind>* blocks, const TileColumns<kColumns>& x,
+                               std::size_t index, Isa::Floats* part) {
+  constexpr std::size_t kSubs = kByteBlock / recipe_of(kKind).sub;
   Isa::Ints taken[kPanels * kColumns];
   Unrolled<kPanels * kColumns>([&](auto i) KVASIR_INLINE_LAMBDA { taken[i] = Isa::NoInts(); });
-  for (std::size_t pair = block * kSubPairs; pair < (block + 1) * kSubPairs; ++pair) {
+  for (std::size_t pair = 0; pair < kSubs / 2; ++pair) {
     Unrolled<kPanels>([&](auto p) KVASIR_INLINE_LAMBDA {
-      const Isa::Pairs offsets = readers[p].SubOffsets(pair);
+      const Isa::Pairs offsets = blocks[p].SubOffsets(pair);
       Unrolled<kColumns>([&](auto c) KVASIR_INLINE_LAMBDA {
         Isa::Ints& to = taken[p * kColumns + c];
-        to = Isa::DotPairs(to, offsets, x.sums[c] + pair * 2);
+        to = Isa::DotPairs(to, offsets, x.sums[c] + index * kSubs + pair * 2);
       });
     });
   }
   Unrolled<kPanels>([&](auto p) KVASIR_INLINE_LAMBDA {
-    const Isa::Floats offset = readers[p].Offset(block);
+    const Isa::Floats offset = blocks[p].OffsetOfBlock();
     Unrolled<kColumns>([&](auto c) KVASIR_INLINE_LAMBDA {
       Isa::Floats& to = part[p * kColumns + c];
       to = Isa::NegativeMulAdd(Isa::ToFloats(taken[p * kColumns + c]), offset, to);
@@ -262,31 +249,34 @@ struct Stretch {
   std::size_t next = 0;
 };
 
-template <PanelKind kKind, std::size_t kPanels>
-KVASIR_INLINE void ReadFrom(const Panels& weights, std::size_t panel, PanelReader<kKind>* readers) {
-  for (std::size_t p = 0; p < kPanels; ++p) {
-    readers[p] =
-        PanelReader<kKind>(reinterpret_cast<const std::uint8_t*>(weights.panel(panel + p)), weights.layout());
-  }
+template <PanelKind kKind>
+KVASIR_INLINE BlockReader<kKind> PanelOf(const Panels& weights, std::size_t panel) {
+  return BlockReader<kKind>(reinterpret_cast<const std::uint8_t*>(weights.panel(panel)));
 }
 
 // kPanels panels times kColumns columns. The sums so far are in the output, unless this is their beginning.
-template <PanelKind kKind, std::size_t kPanels, std::size_t kColumns>
+// One panel and one column ask for nothing: their processor's guesses are better, and asking disturbs them.
+template <PanelKind kKind, std::size_t kPanels, std::size_t kColumns, bool kAsks = true>
 [[gnu::noinline]] void MultiplyTile(const Panels& weights, std::size_t panel, const ByteColumns& x,
                                     std::size_t column, const Stretch& stretch, const ProductOutput& out) {
   constexpr CodeRecipe kRecipe = recipe_of(kKind);
   constexpr std::size_t kTile = kPanels * kColumns;
-  PanelReader<kKind> readers[kPanels];
-  PanelReader<kKind> ahead[kPanels];
-  ReadFrom<kKind, kPanels>(weights, panel, readers);
-  ReadFrom<kKind, kPanels>(weights, stretch.next_panel, ahead);
+  constexpr std::size_t kOfBlock = kByteBlock / 32;
+  BlockReader<kKind> panels[kPanels];
+  BlockReader<kKind> ahead[kPanels];
+  for (std::size_t p = 0; p < kPanels; ++p) {
+    panels[p] = PanelOf<kKind>(weights, panel + p);
+    ahead[p] = PanelOf<kKind>(weights, stretch.next_panel + p);
+  }
   std::size_t asking = stretch.first / 32 + stretch.tile;
   const auto ask = [&](std::size_t at) KVASIR_INLINE_LAMBDA {
+    if constexpr (!kAsks) return;
     if (at != asking) return;
     asking += stretch.tiles;
     const std::size_t far = at - stretch.first / 32 + stretch.next / 32;
     if (far >= x.width / 32) return;
-    Unrolled<kPanels>([&](auto p) KVASIR_INLINE_LAMBDA { ahead[p].Fetch(far); });
+    Unrolled<kPanels>([&](auto p)
+                          KVASIR_INLINE_LAMBDA { ahead[p].Block(far / kOfBlock).Fetch(far % kOfBlock); });
   };
   const TileColumns<kColumns> columns = ColumnsOf<kKind, kColumns>(x, column);
   const auto sums = [&](auto i) KVASIR_INLINE_LAMBDA {
@@ -300,18 +290,20 @@ template <PanelKind kKind, std::size_t kPanels, std::size_t kColumns>
     __builtin_prefetch(sums(i), 1);
   });
   for (std::size_t block = stretch.first / kByteBlock; block * kByteBlock < stretch.last; ++block) {
-    const std::size_t begin = block * (kByteBlock / 32);
-    const std::size_t end = std::min(begin + kByteBlock / 32, stretch.last / 32);
+    const std::size_t begin = block * kOfBlock;
+    const std::size_t count = std::min(kOfBlock, stretch.last / 32 - begin);
+    BlockReader<kKind> blocks[kPanels];
+    Unrolled<kPanels>([&](auto p) KVASIR_INLINE_LAMBDA { blocks[p] = panels[p].Block(block); });
     Isa::Floats part[kTile];
     ask(begin);
-    AddThirtyTwo<kKind, kPanels, kColumns, true>(readers, columns, begin, part);
-    for (std::size_t at = begin + 1; at < end; ++at) {
-      ask(at);
-      AddThirtyTwo<kKind, kPanels, kColumns, false>(readers, columns, at, part);
+    AddThirtyTwo<kKind, kPanels, kColumns, true>(blocks, columns, {begin, 0}, part);
+    for (std::size_t at = 1; at < count; ++at) {
+      ask(begin + at);
+      AddThirtyTwo<kKind, kPanels, kColumns, false>(blocks, columns, {begin + at, at}, part);
     }
     if constexpr (kRecipe.scale == ScaleForm::kSuper) {
-      ScaleBlock<kKind, kPanels, kColumns>(readers, block, part);
-      if constexpr (kRecipe.offsets) TakeOffsets<kKind, kPanels, kColumns>(readers, columns, block, part);
+      ScaleBlock<kKind, kPanels, kColumns>(blocks, part);
+      if constexpr (kRecipe.offsets) TakeOffsets<kKind, kPanels, kColumns>(blocks, columns, block, part);
     }
     Unrolled<kColumns>([&](auto c) KVASIR_INLINE_LAMBDA {
       const Isa::Floats scale = Isa::Splat(columns.scales[c] + block);
@@ -372,11 +364,10 @@ void MultiplyPanels(const Panels& weights, std::size_t panel, const ByteColumns&
   }
 }
 
-// One column: whole rows at once.
-template <PanelKind kKind, std::size_t kPanels>
+// One column: a panel after the other, whole rows at once, so that memory is read from its start to its end.
+template <PanelKind kKind>
 void MultiplyOne(const Panels& weights, std::size_t panel, const ByteColumns& x, const ProductOutput& out) {
-  const Stretch whole = {.last = x.width, .next_panel = NextPanel<kPanels>(weights, panel)};
-  MultiplyTile<kKind, kPanels, 1>(weights, panel, x, 0, whole, out);
+  MultiplyTile<kKind, 1, 1, false>(weights, panel, x, 0, {.last = x.width}, out);
 }
 
 template <PanelKind kKind>
@@ -384,11 +375,7 @@ void MultiplyKind(const Panels& weights, std::size_t first, std::size_t last, co
                   const ProductOutput& out) {
   std::size_t panel = first;
   if (x.count == 1) {
-    constexpr std::size_t kPanels = Isa::kPanelsOfOneColumn;
-    for (; panel + kPanels <= last; panel += kPanels) MultiplyOne<kKind, kPanels>(weights, panel, x, out);
-    if constexpr (kPanels > 1) {
-      for (; panel < last; ++panel) MultiplyOne<kKind, 1>(weights, panel, x, out);
-    }
+    for (; panel < last; ++panel) MultiplyOne<kKind>(weights, panel, x, out);
   } else {
     constexpr std::size_t kPanels = Isa::kPanelsAtOnce;
     for (; panel + kPanels <= last; panel += kPanels) MultiplyPanels<kKind, kPanels>(weights, panel, x, out);

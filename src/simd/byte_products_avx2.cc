@@ -1,5 +1,6 @@
 // Products over codes with AVX2: sixteen rows are two vectors.
 #include "simd/byte_products.h"
+#include "simd/panel_layout.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -39,7 +40,6 @@ struct Isa {
   static constexpr std::size_t kPanelsAtOnce = 1;
   static constexpr std::size_t kColumnsAtOnce = 4;
   static constexpr bool kWideCodesLoseTheirZero = false;
-  static constexpr std::size_t kPanelsOfOneColumn = 2;
 
   KVASIR_INLINE static void Fetch(const std::uint8_t* from) {
     _mm_prefetch(reinterpret_cast<const char*>(from), _MM_HINT_T1);

@@ -1,5 +1,6 @@
 // Products over codes with AVX-512 and its dot product of bytes (VNNI).
 #include "simd/byte_products.h"
+#include "simd/panel_layout.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -36,7 +37,6 @@ struct Isa {
   static constexpr std::size_t kPanelsAtOnce = 2;
   static constexpr std::size_t kColumnsAtOnce = 6;
   static constexpr bool kWideCodesLoseTheirZero = false;
-  static constexpr std::size_t kPanelsOfOneColumn = 4;
 
   KVASIR_INLINE static void Fetch(const std::uint8_t* from) {
     _mm_prefetch(reinterpret_cast<const char*>(from), _MM_HINT_T1);

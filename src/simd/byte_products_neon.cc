@@ -1,5 +1,6 @@
 // Products over codes with NEON and its dot product of bytes: sixteen rows are four vectors.
 #include "simd/byte_products.h"
+#include "simd/panel_layout.h"
 
 #if defined(__aarch64__)
 #include <arm_neon.h>
@@ -42,7 +43,6 @@ struct Isa {
 
   static constexpr std::size_t kPanelsAtOnce = 1;
   static constexpr std::size_t kColumnsAtOnce = 4;
-  static constexpr std::size_t kPanelsOfOneColumn = 1;
   // Both factors of its dot product are signed.
   static constexpr bool kWideCodesLoseTheirZero = true;
 

@@ -33,7 +33,7 @@ void read_panel(const Panels& weights, std::size_t panel, std::size_t sub, Panel
   const bool shared = recipe_of(weights.kind()).scale == ScaleForm::kSuper;
   SubBlock of_row;
   for (std::size_t row = 0; row < kPanelRows; ++row) {
-    read_sub_block(weights.kind(), {bytes, weights.layout(), row}, sub, of_row);
+    read_sub_block({bytes, weights.kind(), row}, sub, of_row);
     for (std::size_t k = 0; k < of_row.codes.size(); ++k) out.codes[k][row] = of_row.codes[k];
     out.scale[row] = shared ? static_cast<float>(of_row.sub_scale) : of_row.scale;
     out.offset[row] = shared ? static_cast<float>(of_row.sub_offset) : of_row.offset;

@@ -57,7 +57,7 @@ struct CodeRecipe {
   return kind != PanelKind::kF32 && kind != PanelKind::kF16 && kind != PanelKind::kBF16;
 }
 
-// Numbers in a block of a K type.
+// Numbers in a block of a K type, and in a block of any panel of codes.
 inline constexpr std::size_t kSuperBlock = 256;
 
 // The recipe of a kind that is_codes().
@@ -91,16 +91,5 @@ inline constexpr std::size_t kSuperBlock = 256;
       return {.bits = 8, .zero_bits = 7};
   }
 }
-
-// Byte offsets of the arrays inside one panel. Unused ones are 0.
-struct PanelLayout {
-  std::size_t quants = 0;       // elements; bytes, nibbles or pairs of bits
-  std::size_t high_bits = 0;    // what a code has above its nibble or pair
-  std::size_t scales = 0;       // a half float or a byte for each sub-block, or a half float for each 256
-  std::size_t offsets = 0;      // as scales; of super-blocks they are taken off, not added
-  std::size_t sub_scales = 0;   // one signed byte each
-  std::size_t sub_offsets = 0;  // one byte each, of two sub-blocks side by side
-  std::size_t bytes = 0;        // of the whole panel, a multiple of 64
-};
 
 }  // namespace kvasir::simd

@@ -62,41 +62,47 @@ class RawBlocks {
 };
 
 // Writes into a panel of zeros.
+template <PanelKind kKind>
 class PanelWriter {
  public:
-  PanelWriter(std::uint8_t* panel, const PanelLayout& layout) : panel_(panel), layout_(&layout) {}
+  static constexpr CodeRecipe kRecipe = recipe_of(kKind);
+  static constexpr BlockLayout kLayout = block_layout(kRecipe);
 
-  [[nodiscard]] const PanelLayout& layout() const { return *layout_; }
+  explicit PanelWriter(std::uint8_t* panel) : panel_(panel) {}
 
-  // Codes of kBits bits; k is a multiple of 4.
-  template <std::size_t kBits>
+  // k is a multiple of 4.
   void codes(std::size_t k, const Words& four) const {
+    constexpr std::size_t kBits = kRecipe.bits;
+    const std::size_t in = k % 32;
     if constexpr (kBits == 8) {
-      add(layout_->quants, k / 4, four, 0xFF, 0);
+      add(k, in / 4, four, 0xFF, 0);
     } else if constexpr (kBits >= 4) {
-      add(layout_->quants, k / 8, four, 15, k % 8);
-      if constexpr (kBits == 5) add(layout_->high_bits, k / 32, field(four, 4, 1), 1, k % 32 / 4);
-      if constexpr (kBits == 6) add(layout_->high_bits, k / 16, field(four, 4, 3), 3, k % 16 / 4 * 2);
+      add(k, nibble_line(kBits, in / 8), four, 15, in % 8);
+      if constexpr (kBits == 5) add(k, 0, field(four, 4, 1), 1, in / 4);
+      if constexpr (kBits == 6) add(k, pair_line(kBits, in / 16), field(four, 4, 3), 3, in % 16 / 4 * 2);
     } else {
-      add(layout_->quants, k / 16, four, 3, k % 16 / 4 * 2);
-      if constexpr (kBits == 3) add(layout_->high_bits, k / 32, field(four, 2, 1), 1, k % 32 / 4);
+      add(k, pair_line(kBits, in / 16), four, 3, in % 16 / 4 * 2);
+      if constexpr (kBits == 3) add(k, 0, field(four, 2, 1), 1, in / 4);
     }
   }
-  void half(std::size_t array, std::size_t block, std::size_t row, const std::uint8_t* from) const {
-    std::memcpy(panel_ + array + (block * kPanelRows + row) * 2, from, 2);
+  // A row's bytes of what belongs to k.
+  [[nodiscard]] std::uint8_t* scale(std::size_t k, std::size_t row) const {
+    return panel_ + kLayout.scale(k) + row * (kRecipe.scale == ScaleForm::kExponent ? 1 : 2);
   }
-  void byte(std::size_t array, std::size_t block, std::size_t row, std::uint8_t value) const {
-    panel_[array + block * kPanelRows + row] = value;
+  [[nodiscard]] std::uint8_t* offset(std::size_t k, std::size_t row) const {
+    return panel_ + kLayout.offset(k) + row * 2;
   }
-  void byte_of_pair(std::size_t array, std::size_t block, std::size_t row, std::uint8_t value) const {
-    panel_[array + (block / 2 * kPanelRows + row) * 2 + block % 2] = value;
+  [[nodiscard]] std::uint8_t& sub_scale(std::size_t k, std::size_t row) const {
+    return panel_[kLayout.sub_scale(k) + row];
+  }
+  [[nodiscard]] std::uint8_t& sub_offset(std::size_t k, std::size_t row) const {
+    return panel_[kLayout.sub_offset_pair(k) + row * 2 + k / kRecipe.sub % 2];
   }
 
  private:
-  // Adds the masked bits of the words, moved left, to a group of an array.
-  void add(std::size_t array, std::size_t group, const Words& words, std::uint32_t mask,
-           std::size_t left) const {
-    std::uint8_t* const to = panel_ + array + group * sizeof(Words);
+  // Adds the masked bits of the words, moved left, to a line.
+  void add(std::size_t k, std::size_t line, const Words& words, std::uint32_t mask, std::size_t left) const {
+    std::uint8_t* const to = panel_ + kLayout.line(k, line);
     Words sum;  // NOLINT(cppcoreguidelines-pro-type-member-init): filled below
     std::memcpy(&sum, to, sizeof(sum));
     for (std::size_t row = 0; row < kPanelRows; ++row) sum[row] |= (words[row] & in_each_byte(mask)) << left;
@@ -104,7 +110,6 @@ class PanelWriter {
   }
 
   std::uint8_t* panel_;
-  const PanelLayout* layout_;
 };
 
 // The lowest four bits, one to each byte, as the fifth bits of codes.
@@ -115,23 +120,18 @@ std::uint32_t fifth_bits(std::uint32_t bits) {
 // The blocks of 32 numbers. Of nibbles, byte j holds number j low and j + 16 high; a fifth bit is bit j of a
 // word. What a block holds before its nibbles: a scale, an offset, the word.
 template <PanelKind kKind>
-void put_simple(const RawBlocks& from, std::size_t block, const PanelWriter& to) {
+void put_simple(const RawBlocks& from, std::size_t k, const PanelWriter<kKind>& to) {
   constexpr CodeRecipe kRecipe = recipe_of(kKind);
   constexpr bool kExponent = kRecipe.scale == ScaleForm::kExponent;
   constexpr std::size_t kScaleBytes = kExponent ? 1 : kRecipe.offsets ? 4 : 2;
   for (std::size_t row = 0; row < from.rows(); ++row) {
-    if constexpr (kExponent) {
-      to.byte(to.layout().scales, block, row, *from.of(row));
-    } else {
-      to.half(to.layout().scales, block, row, from.of(row));
-    }
-    if constexpr (kRecipe.offsets) to.half(to.layout().offsets, block, row, from.of(row) + 2);
+    std::memcpy(to.scale(k, row), from.of(row), kExponent ? 1 : 2);
+    if constexpr (kRecipe.offsets) std::memcpy(to.offset(k, row), from.of(row) + 2, 2);
   }
-  const std::size_t k = block * 32;
   if constexpr (kRecipe.bits == 8) {
     for (std::size_t i = 0; i < 32; i += 4) {
       const Words four = from.words(kScaleBytes + i);
-      to.codes<8>(k + i, changed(four, [](std::uint32_t word) { return word ^ in_each_byte(0x80); }));
+      to.codes(k + i, changed(four, [](std::uint32_t word) { return word ^ in_each_byte(0x80); }));
     }
   } else {
     constexpr std::size_t kCodes = kScaleBytes + (kRecipe.bits == 5 ? 4 : 0);
@@ -147,8 +147,8 @@ void put_simple(const RawBlocks& from, std::size_t block, const PanelWriter& to)
         low = either(low, fifths(j));
         high = either(high, fifths(j + 16));
       }
-      to.codes<kRecipe.bits>(k + j, low);
-      to.codes<kRecipe.bits>(k + j + 16, high);
+      to.codes(k + j, low);
+      to.codes(k + j + 16, high);
     }
   }
 }
@@ -246,51 +246,35 @@ struct NonLinear4Blocks {
 };
 
 template <PanelKind kKind, class Blocks>
-void put_super(const RawBlocks& from, std::size_t super, const PanelWriter& to) {
+void put_super(const RawBlocks& from, std::size_t k, const PanelWriter<kKind>& to) {
   constexpr CodeRecipe kRecipe = recipe_of(kKind);
-  constexpr std::size_t kSubs = kSuperBlock / kRecipe.sub;
   for (std::size_t row = 0; row < from.rows(); ++row) {
     const std::uint8_t* const block = from.of(row);
     SubNumbers subs;
     Blocks::take(block, subs);
-    to.half(to.layout().scales, super, row, block + Blocks::kScale);
-    if constexpr (kRecipe.offsets) to.half(to.layout().offsets, super, row, block + Blocks::kOffset);
-    for (std::size_t i = 0; i < kSubs; ++i) {
-      to.byte(to.layout().sub_scales, super * kSubs + i, row, subs.scales[i]);
-      if constexpr (kRecipe.offsets)
-        to.byte_of_pair(to.layout().sub_offsets, super * kSubs + i, row, subs.offsets[i]);
+    std::memcpy(to.scale(k, row), block + Blocks::kScale, 2);
+    if constexpr (kRecipe.offsets) std::memcpy(to.offset(k, row), block + Blocks::kOffset, 2);
+    for (std::size_t i = 0; i < kSuperBlock / kRecipe.sub; ++i) {
+      to.sub_scale(k + i * kRecipe.sub, row) = subs.scales[i];
+      if constexpr (kRecipe.offsets) to.sub_offset(k + i * kRecipe.sub, row) = subs.offsets[i];
     }
   }
-  for (std::size_t k = 0; k < kSuperBlock; k += 4)
-    to.codes<kRecipe.bits>(super * kSuperBlock + k, Blocks::codes(from, k));
+  for (std::size_t i = 0; i < kSuperBlock; i += 4) to.codes(k + i, Blocks::codes(from, i));
 }
 
 template <PanelKind kKind>
-void put_simple_rows(const RawRows& rows, std::size_t columns, const PanelWriter& to) {
-  const std::size_t blocks = columns / 32;
-  for (std::size_t block = 0; block < blocks; ++block)
-    put_simple<kKind>(RawBlocks(rows, block * (rows.stride / blocks)), block, to);
+void put_simple_rows(const RawRows& rows, std::size_t columns, std::uint8_t* panel) {
+  const std::size_t bytes = rows.stride / (columns / 32);
+  for (std::size_t k = 0; k < columns; k += 32)
+    put_simple<kKind>(RawBlocks(rows, k / 32 * bytes), k, PanelWriter<kKind>(panel));
 }
 
 template <PanelKind kKind, class Blocks>
-void put_super_rows(const RawRows& rows, std::size_t columns, const PanelWriter& to) {
-  for (std::size_t super = 0; super < columns / kSuperBlock; ++super)
-    put_super<kKind, Blocks>(RawBlocks(rows, super * Blocks::kBytes), super, to);
-}
-
-unsigned code_at(const PanelLane<const std::uint8_t>& lane, std::size_t bits, std::size_t k) {
-  const PanelLayout& layout = lane.layout();
-  const auto bit = [&] { return (lane.four(layout.high_bits, k / 32)[k % 4] >> (k % 32 / 4)) & 1U; };
-  const auto pair = [&](std::size_t array) {
-    return (lane.four(array, k / 16)[k % 4] >> (k % 16 / 4 * 2)) & 3U;
-  };
-  if (bits == 8) return lane.four(layout.quants, k / 4)[k % 4];
-  if (bits == 2) return pair(layout.quants);
-  if (bits == 3) return pair(layout.quants) | bit() << 2;
-  const unsigned low = (lane.four(layout.quants, k / 8)[k % 4] >> (k % 8 / 4 * 4)) & 15U;
-  if (bits == 5) return low | bit() << 4;
-  if (bits == 6) return low | pair(layout.high_bits) << 4;
-  return low;
+void put_super_rows(const RawRows& rows, std::size_t columns, std::uint8_t* panel) {
+  for (std::size_t k = 0; k < columns; k += kSuperBlock) {
+    const RawBlocks from(rows, k / kSuperBlock * Blocks::kBytes);
+    put_super<kKind, Blocks>(from, k, PanelWriter<kKind>(panel));
+  }
 }
 
 int number_of(const CodeRecipe& recipe, unsigned code) {
@@ -301,36 +285,47 @@ int number_of(const CodeRecipe& recipe, unsigned code) {
 
 }  // namespace
 
-void put_codes(PanelKind kind, const RawRows& rows, std::size_t columns, std::uint8_t* panel,
-               const PanelLayout& layout) {
-  const PanelWriter to(panel, layout);
+unsigned PanelLane::code(std::size_t k) const {
+  const std::size_t in = k % 32;
+  const auto bit = [&] { return bits(k, 0, in / 4, 1); };
+  const auto pair = [&] { return bits(k, pair_line(recipe_.bits, in / 16), in % 16 / 4 * 2, 3); };
+  if (recipe_.bits == 8) return bits(k, in / 4, 0, 0xFF);
+  if (recipe_.bits == 2) return pair();
+  if (recipe_.bits == 3) return pair() | bit() << 2;
+  const unsigned nibble = bits(k, nibble_line(recipe_.bits, in / 8), in % 8 / 4 * 4, 15);
+  if (recipe_.bits == 5) return nibble | bit() << 4;
+  if (recipe_.bits == 6) return nibble | pair() << 4;
+  return nibble;
+}
+
+void put_codes(PanelKind kind, const RawRows& rows, std::size_t columns, std::uint8_t* panel) {
   switch (kind) {
     case PanelKind::kQ8_0:
-      return put_simple_rows<PanelKind::kQ8_0>(rows, columns, to);
+      return put_simple_rows<PanelKind::kQ8_0>(rows, columns, panel);
     case PanelKind::kQ4_0:
-      return put_simple_rows<PanelKind::kQ4_0>(rows, columns, to);
+      return put_simple_rows<PanelKind::kQ4_0>(rows, columns, panel);
     case PanelKind::kQ4_1:
-      return put_simple_rows<PanelKind::kQ4_1>(rows, columns, to);
+      return put_simple_rows<PanelKind::kQ4_1>(rows, columns, panel);
     case PanelKind::kQ5_0:
-      return put_simple_rows<PanelKind::kQ5_0>(rows, columns, to);
+      return put_simple_rows<PanelKind::kQ5_0>(rows, columns, panel);
     case PanelKind::kQ5_1:
-      return put_simple_rows<PanelKind::kQ5_1>(rows, columns, to);
+      return put_simple_rows<PanelKind::kQ5_1>(rows, columns, panel);
     case PanelKind::kQ2_K:
-      return put_super_rows<PanelKind::kQ2_K, Q2Blocks>(rows, columns, to);
+      return put_super_rows<PanelKind::kQ2_K, Q2Blocks>(rows, columns, panel);
     case PanelKind::kQ3_K:
-      return put_super_rows<PanelKind::kQ3_K, Q3Blocks>(rows, columns, to);
+      return put_super_rows<PanelKind::kQ3_K, Q3Blocks>(rows, columns, panel);
     case PanelKind::kQ4_K:
-      return put_super_rows<PanelKind::kQ4_K, Q4Blocks>(rows, columns, to);
+      return put_super_rows<PanelKind::kQ4_K, Q4Blocks>(rows, columns, panel);
     case PanelKind::kQ5_K:
-      return put_super_rows<PanelKind::kQ5_K, Q5Blocks>(rows, columns, to);
+      return put_super_rows<PanelKind::kQ5_K, Q5Blocks>(rows, columns, panel);
     case PanelKind::kQ6_K:
-      return put_super_rows<PanelKind::kQ6_K, Q6Blocks>(rows, columns, to);
+      return put_super_rows<PanelKind::kQ6_K, Q6Blocks>(rows, columns, panel);
     case PanelKind::kIQ4_NL:
-      return put_simple_rows<PanelKind::kIQ4_NL>(rows, columns, to);
+      return put_simple_rows<PanelKind::kIQ4_NL>(rows, columns, panel);
     case PanelKind::kIQ4_XS:
-      return put_super_rows<PanelKind::kIQ4_XS, NonLinear4Blocks>(rows, columns, to);
+      return put_super_rows<PanelKind::kIQ4_XS, NonLinear4Blocks>(rows, columns, panel);
     case PanelKind::kMXFP4:
-      return put_simple_rows<PanelKind::kMXFP4>(rows, columns, to);
+      return put_simple_rows<PanelKind::kMXFP4>(rows, columns, panel);
     case PanelKind::kF32:
     case PanelKind::kF16:
     case PanelKind::kBF16:
@@ -338,38 +333,34 @@ void put_codes(PanelKind kind, const RawRows& rows, std::size_t columns, std::ui
   }
 }
 
-void read_sub_block(PanelKind kind, const PanelLane<const std::uint8_t>& lane, std::size_t sub,
-                    SubBlock& out) noexcept {
-  const CodeRecipe recipe = recipe_of(kind);
-  const PanelLayout& layout = lane.layout();
+void read_sub_block(const PanelLane& lane, std::size_t sub, SubBlock& out) noexcept {
+  const CodeRecipe& recipe = lane.recipe();
+  const std::size_t k = sub * recipe.sub;
   out.offset = 0;
   if (recipe.scale == ScaleForm::kSuper) {
-    const std::size_t super = sub * recipe.sub / kSuperBlock;
-    out.super_scale = quant::load_half(lane.half(layout.scales, super));
-    out.sub_scale = static_cast<std::int8_t>(lane.small(layout.sub_scales, sub));
+    out.super_scale = quant::load_half(lane.scale(k));
+    out.sub_scale = static_cast<std::int8_t>(lane.sub_scale(k));
     out.scale = out.super_scale * static_cast<float>(out.sub_scale);
     if (recipe.offsets) {
-      out.super_offset = quant::load_half(lane.half(layout.offsets, super));
-      out.sub_offset = lane.of_pair(layout.sub_offsets, sub);
+      out.super_offset = quant::load_half(lane.offset(k));
+      out.sub_offset = lane.sub_offset(k);
       out.offset = -(out.super_offset * static_cast<float>(out.sub_offset));
     }
   } else if (recipe.scale == ScaleForm::kExponent) {
-    out.scale = quant::half_power_of_two(lane.small(layout.scales, sub));
+    out.scale = quant::half_power_of_two(lane.exponent(k));
   } else {
-    out.scale = quant::load_half(lane.half(layout.scales, sub));
-    if (recipe.offsets) out.offset = quant::load_half(lane.half(layout.offsets, sub));
+    out.scale = quant::load_half(lane.scale(k));
+    if (recipe.offsets) out.offset = quant::load_half(lane.offset(k));
   }
-  for (std::size_t i = 0; i < recipe.sub; ++i) {
-    out.codes[i] =
-        static_cast<std::int16_t>(number_of(recipe, code_at(lane, recipe.bits, sub * recipe.sub + i)));
-  }
+  for (std::size_t i = 0; i < recipe.sub; ++i)
+    out.codes[i] = static_cast<std::int16_t>(number_of(recipe, lane.code(k + i)));
 }
 
-void read_codes(PanelKind kind, const PanelLane<const std::uint8_t>& lane, std::span<float> out) noexcept {
-  const CodeRecipe recipe = recipe_of(kind);
+void read_codes(const PanelLane& lane, std::span<float> out) noexcept {
+  const CodeRecipe& recipe = lane.recipe();
   SubBlock block;
   for (std::size_t sub = 0; sub < out.size() / recipe.sub; ++sub) {
-    read_sub_block(kind, lane, sub, block);
+    read_sub_block(lane, sub, block);
     for (std::size_t i = 0; i < recipe.sub; ++i) {
       const float number = block.scale * static_cast<float>(block.codes[i]);
       out[sub * recipe.sub + i] = recipe.offsets ? number + block.offset : number;

@@ -6,38 +6,39 @@
 #include <cstdint>
 #include <span>
 
+#include "simd/panel_layout.h"
 #include "simd/panels.h"
 
 namespace kvasir::simd {
 
-// One row of a panel. The caller keeps the panel's bytes.
-template <class Byte>
+// One row of a panel of codes. The caller keeps the panel's bytes.
 class PanelLane {
  public:
-  PanelLane(Byte* panel, const PanelLayout& layout, std::size_t lane)
-      : panel_(panel), layout_(layout), lane_(lane) {}
+  PanelLane(const std::uint8_t* panel, PanelKind kind, std::size_t lane)
+      : panel_(panel), recipe_(recipe_of(kind)), layout_(block_layout(recipe_)), lane_(lane) {}
 
-  [[nodiscard]] Byte* element(std::size_t k, std::size_t width) const {
-    return panel_ + layout_.quants + (k * kPanelRows + lane_) * width;
+  [[nodiscard]] const CodeRecipe& recipe() const { return recipe_; }
+  // The code of number k, as stored.
+  [[nodiscard]] unsigned code(std::size_t k) const;
+  // What belongs to number k, as stored.
+  [[nodiscard]] const std::uint8_t* scale(std::size_t k) const { return half(layout_.scale(k)); }
+  [[nodiscard]] const std::uint8_t* offset(std::size_t k) const { return half(layout_.offset(k)); }
+  [[nodiscard]] std::uint8_t exponent(std::size_t k) const { return panel_[layout_.scale(k) + lane_]; }
+  [[nodiscard]] std::uint8_t sub_scale(std::size_t k) const { return panel_[layout_.sub_scale(k) + lane_]; }
+  [[nodiscard]] std::uint8_t sub_offset(std::size_t k) const {
+    return half(layout_.sub_offset_pair(k))[k / layout_.sub % 2];
   }
-  // The four bytes of a group of an array.
-  [[nodiscard]] Byte* four(std::size_t array, std::size_t group) const {
-    return panel_ + array + (group * kPanelRows + lane_) * 4;
-  }
-  [[nodiscard]] Byte* half(std::size_t array, std::size_t block) const {
-    return panel_ + array + (block * kPanelRows + lane_) * 2;
-  }
-  [[nodiscard]] Byte& small(std::size_t array, std::size_t block) const {
-    return panel_[array + block * kPanelRows + lane_];
-  }
-  [[nodiscard]] Byte& of_pair(std::size_t array, std::size_t block) const {
-    return panel_[array + (block / 2 * kPanelRows + lane_) * 2 + block % 2];
-  }
-  [[nodiscard]] const PanelLayout& layout() const { return layout_; }
 
  private:
-  Byte* panel_;
-  const PanelLayout& layout_;
+  [[nodiscard]] const std::uint8_t* half(std::size_t at) const { return panel_ + at + lane_ * 2; }
+  // `mask` of the byte of k in a line of its 32 numbers.
+  [[nodiscard]] unsigned bits(std::size_t k, std::size_t line, std::size_t shift, unsigned mask) const {
+    return (unsigned{panel_[layout_.line(k, line) + lane_ * 4 + k % 4]} >> shift) & mask;
+  }
+
+  const std::uint8_t* panel_;
+  CodeRecipe recipe_;
+  BlockLayout layout_;
   std::size_t lane_;
 };
 
@@ -49,8 +50,7 @@ struct RawRows {
 };
 
 // Repacks at most kPanelRows rows of `columns` numbers of a kind that is_codes() into a panel of zeros.
-void put_codes(PanelKind kind, const RawRows& rows, std::size_t columns, std::uint8_t* panel,
-               const PanelLayout& layout);
+void put_codes(PanelKind kind, const RawRows& rows, std::size_t columns, std::uint8_t* panel);
 
 // A sub-block of a lane: number k is scale x codes[k] + offset, with the zero taken off.
 struct SubBlock {
@@ -64,10 +64,9 @@ struct SubBlock {
   std::int8_t sub_scale = 0;
   std::uint8_t sub_offset = 0;
 };
-void read_sub_block(PanelKind kind, const PanelLane<const std::uint8_t>& lane, std::size_t sub,
-                    SubBlock& out) noexcept;
+void read_sub_block(const PanelLane& lane, std::size_t sub, SubBlock& out) noexcept;
 
 // The numbers of a lane as floats, as quant::unpack gives them.
-void read_codes(PanelKind kind, const PanelLane<const std::uint8_t>& lane, std::span<float> out) noexcept;
+void read_codes(const PanelLane& lane, std::span<float> out) noexcept;
 
 }  // namespace kvasir::simd

@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "base/try.h"
 #include "simd/panel_lane.h"
+#include "simd/panel_layout.h"
 #include "simd/products.h"
 
 namespace kvasir::simd {
@@ -16,63 +17,11 @@ namespace {
 
 using quant::BlockType;
 
-constexpr std::size_t kAlign = 64;
-
-// Lays arrays one behind the other, each aligned.
-class LayoutBuilder {
- public:
-  std::size_t add(std::size_t bytes) {
-    const std::size_t at = end_;
-    end_ += base::div_up(bytes, kAlign) * kAlign;
-    return at;
-  }
-  [[nodiscard]] std::size_t end() const { return end_; }
-
- private:
-  std::size_t end_ = 0;
-};
-
-void lay_codes(const CodeRecipe& recipe, std::size_t values, LayoutBuilder& builder, PanelLayout& layout) {
-  layout.quants = builder.add(recipe.bits == 8 ? values : recipe.bits >= 4 ? values / 2 : values / 4);
-  if (recipe.bits == 6) layout.high_bits = builder.add(values / 4);
-  if (recipe.bits == 5 || recipe.bits == 3) layout.high_bits = builder.add(values / 8);
-  switch (recipe.scale) {
-    case ScaleForm::kHalf:
-      layout.scales = builder.add(values / recipe.sub * 2);
-      if (recipe.offsets) layout.offsets = builder.add(values / recipe.sub * 2);
-      break;
-    case ScaleForm::kExponent:
-      layout.scales = builder.add(values / recipe.sub);
-      break;
-    case ScaleForm::kSuper:
-      layout.scales = builder.add(values / kSuperBlock * 2);
-      layout.sub_scales = builder.add(values / recipe.sub);
-      if (recipe.offsets) {
-        layout.offsets = builder.add(values / kSuperBlock * 2);
-        layout.sub_offsets = builder.add(values / recipe.sub);
-      }
-      break;
-  }
-}
-
-PanelLayout layout_of(PanelKind kind, std::size_t columns) {
-  LayoutBuilder builder;
-  PanelLayout layout;
-  const std::size_t values = columns * kPanelRows;
-  if (is_codes(kind)) {
-    lay_codes(recipe_of(kind), values, builder, layout);
-  } else {
-    layout.quants = builder.add(values * (kind == PanelKind::kF32 ? 4 : 2));
-  }
-  layout.bytes = builder.end();
-  return layout;
-}
-
 // Elements of one size, a line of each row at a time: rows may lie so that few of them fit into a cache
 // together.
 template <class Element>
 void put_elements(const RawRows& rows, std::size_t columns, std::uint8_t* panel) {
-  constexpr std::size_t kAtOnce = kAlign / sizeof(Element);
+  constexpr std::size_t kAtOnce = kLine / sizeof(Element);
   std::array<std::array<Element, kAtOnce>, kPanelRows> near{};
   for (std::size_t k = 0; k < columns; k += kAtOnce) {
     const std::size_t some = std::min(kAtOnce, columns - k);
@@ -80,9 +29,9 @@ void put_elements(const RawRows& rows, std::size_t columns, std::uint8_t* panel)
       std::memcpy(&near[row], rows.data + row * rows.stride + k * sizeof(Element), some * sizeof(Element));
     for (std::size_t i = 0; i < some; ++i) {
       // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): filled below
-      std::array<Element, kPanelRows> side_by_side;
-      for (std::size_t row = 0; row < kPanelRows; ++row) side_by_side[row] = near[row][i];
-      std::memcpy(panel + (k + i) * sizeof(side_by_side), &side_by_side, sizeof(side_by_side));
+      std::array<Element, kPanelRows> of_rows;
+      for (std::size_t row = 0; row < kPanelRows; ++row) of_rows[row] = near[row][i];
+      std::memcpy(panel + (k + i) * kLine, &of_rows, sizeof(of_rows));
     }
   }
 }
@@ -144,8 +93,14 @@ Result<Panels> Panels::allocate(BlockType source, std::size_t rows, std::size_t 
   panels.rows_ = rows;
   panels.columns_ = columns;
   panels.raw_row_bytes_ = columns / info.values * info.bytes;
-  panels.layout_ = layout_of(panels.kind_, columns);
-  KVASIR_ASSIGN(panels.bytes_, base::Buffer::allocate_unset(panels.panel_count() * panels.layout_.bytes));
+  if (is_codes(panels.kind_)) {
+    panels.panel_bytes_ = code_panel_bytes(recipe_of(panels.kind_), columns);
+  } else {
+    panels.side_by_side_ = panels.kind_ == PanelKind::kF32 ? 1 : 2;
+    panels.panel_bytes_ = columns * kLine / panels.side_by_side_;
+  }
+  const std::size_t whole = base::div_up(panels.panel_count(), panels.side_by_side_) * panels.side_by_side_;
+  KVASIR_ASSIGN(panels.bytes_, base::Buffer::allocate_unset(whole * panels.panel_bytes_));
   return panels;
 }
 
@@ -157,20 +112,20 @@ Status Panels::fill(std::size_t index, std::span<const std::byte> raw) {
                                                std::to_string(count * raw_row_bytes_) + " bytes, not " +
                                                std::to_string(raw.size()));
   }
-  auto* panel = reinterpret_cast<std::uint8_t*>(bytes_.data()) + index * layout_.bytes;
-  std::memset(panel, 0, layout_.bytes);
+  auto* panel = reinterpret_cast<std::uint8_t*>(bytes_.data()) + at(index);
   const RawRows rows{reinterpret_cast<const std::uint8_t*>(raw.data()), count, raw_row_bytes_};
   if (is_codes(kind_)) {
-    put_codes(kind_, rows, columns_, panel, layout_);
+    std::memset(panel, 0, panel_bytes_);
+    put_codes(kind_, rows, columns_, panel);
   } else if (kind_ != PanelKind::kF32) {
-    put_elements<std::uint16_t>(rows, columns_, panel + layout_.quants);
+    put_elements<std::uint16_t>(rows, columns_, panel);
   } else if (source_ == BlockType::kF32) {
-    put_elements<std::uint32_t>(rows, columns_, panel + layout_.quants);
+    put_elements<std::uint32_t>(rows, columns_, panel);
   } else {
     std::vector<float> unpacked(count * columns_);
     KVASIR_TRY(quant::unpack(source_, raw, unpacked));
     const auto* floats = reinterpret_cast<const std::uint8_t*>(unpacked.data());
-    put_elements<std::uint32_t>({floats, count, columns_ * sizeof(float)}, columns_, panel + layout_.quants);
+    put_elements<std::uint32_t>({floats, count, columns_ * sizeof(float)}, columns_, panel);
   }
   return {};
 }
@@ -178,7 +133,7 @@ Status Panels::fill(std::size_t index, std::span<const std::byte> raw) {
 void Panels::read_row(std::size_t row, std::span<float> out) const noexcept {
   if (is_codes(kind_)) {
     const auto* bytes = reinterpret_cast<const std::uint8_t*>(panel(row / kPanelRows));
-    return read_codes(kind_, PanelLane<const std::uint8_t>(bytes, layout_, row % kPanelRows), out);
+    return read_codes({bytes, kind_, row % kPanelRows}, out);
   }
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): decoding fills what is read of it
   alignas(64) std::array<float, kDecodeColumns * kPanelRows> tile;

@@ -1,21 +1,8 @@
 // Weight matrices repacked so that vector lanes are output rows: panels of 16 rows.
 //
-// A matrix of R rows and K columns becomes ceil(R / 16) panels; rows beyond R are zero. Inside a panel the
-// parts of a block are separate arrays, each starting at a multiple of 64 bytes. Four consecutive k share a
-// 32-bit lane (the layout of one int8 dot-product instruction), so 16 rows x 4 k are one 64-byte load:
-//
-//   floats       [k][row]                 one element each
-//   bytes        [k / 4][row][k % 4]      code of k; a signed byte is stored plus 128
-//   nibbles      [k / 8][row][k % 4]      low nibble k % 8 < 4, high nibble the others
-//   pairs        [k / 16][row][k % 4]     two bits of k at 2 x (k % 16 / 4)
-//   single bits  [k / 32][row][k % 4]     one bit of k at k % 32 / 4
-//   scales, offsets          [block][row] half floats, or bytes of exponents
-//   sub-scales               [sub-block][row] bytes
-//   sub-offsets              [sub-block / 2][row][sub-block % 2] bytes
-//
-// Codes of 8 bits are bytes; of 4 to 6 bits nibbles, and above them nothing, single bits, or pairs; of 2 and
-// 3 bits pairs, and above them nothing or single bits. Any other block type is unpacked to F32 panels: right,
-// and larger than its file.
+// A matrix of R rows and K columns becomes ceil(R / 16) panels; rows beyond R are zero. Panels of codes are
+// described in panel_layout.h. Floats are [k][row], those of 16 bits of two panels side by side, so that each
+// k is a line of 64 bytes. Any other block type is unpacked to F32 panels: right, and larger than its file.
 #pragma once
 
 #include <cstddef>
@@ -56,10 +43,7 @@ class Panels {
   [[nodiscard]] std::size_t size_bytes() const noexcept { return bytes_.size(); }
   [[nodiscard]] quant::BlockType source() const noexcept { return source_; }
   [[nodiscard]] PanelKind kind() const noexcept { return kind_; }
-  [[nodiscard]] const PanelLayout& layout() const noexcept { return layout_; }
-  [[nodiscard]] const std::byte* panel(std::size_t index) const noexcept {
-    return bytes_.data() + index * layout_.bytes;
-  }
+  [[nodiscard]] const std::byte* panel(std::size_t index) const noexcept { return bytes_.data() + at(index); }
 
   // Whether products with these weights read activations as bytes, not as floats.
   [[nodiscard]] bool takes_bytes() const noexcept { return is_codes(kind_); }
@@ -69,11 +53,18 @@ class Panels {
   void read_row(std::size_t row, std::span<float> out) const noexcept;
 
  private:
+  // Where a panel begins. Those side by side are lines of 64 bytes together.
+  [[nodiscard]] std::size_t at(std::size_t index) const noexcept {
+    const std::size_t aside = index % side_by_side_;
+    return (index - aside) * panel_bytes_ + aside * (64 / side_by_side_);
+  }
+
   base::Buffer bytes_;
   std::size_t rows_ = 0;
   std::size_t columns_ = 0;
   std::size_t raw_row_bytes_ = 0;
-  PanelLayout layout_;
+  std::size_t panel_bytes_ = 0;
+  std::size_t side_by_side_ = 1;
   quant::BlockType source_ = quant::BlockType::kF32;
   PanelKind kind_ = PanelKind::kF32;
 };

@@ -15,18 +15,23 @@ HWY_BEFORE_NAMESPACE();
 namespace kvasir::simd::HWY_NAMESPACE {
 namespace {
 
+// Elements from one k of a panel to the next: a line of 64 bytes, of one panel or of two side by side.
+template <class T>
+constexpr std::size_t kStep = 64 / sizeof(T);
+
+template <class T>
+constexpr std::size_t kSideBySide = kStep<T> / 16;
+
 // The decoders: numbers [k, k + count) of a panel into tile[i * 16 + row], exactly as quant::unpack rounds
 // them.
 
 template <class T>
-void DecodeElements(const Panels& weights, const std::byte* panel, std::size_t k, std::size_t count,
-                    float* tile) {
-  const auto* from = reinterpret_cast<const T*>(panel + weights.layout().quants) + k * 16;
-  for (std::size_t i = 0; i < count; ++i) StoreFloats(LoadElements(from + i * 16), tile + i * 16);
+void DecodeElements(const Panels& weights, std::size_t panel, std::size_t k, std::size_t count, float* tile) {
+  const auto* from = reinterpret_cast<const T*>(weights.panel(panel)) + k * kStep<T>;
+  for (std::size_t i = 0; i < count; ++i) StoreFloats(LoadElements(from + i * kStep<T>), tile + i * 16);
 }
 
-void DecodeTile(const Panels& weights, std::size_t index, std::size_t k, std::size_t count, float* tile) {
-  const std::byte* panel = weights.panel(index);
+void DecodeTile(const Panels& weights, std::size_t panel, std::size_t k, std::size_t count, float* tile) {
   switch (weights.kind()) {
     case PanelKind::kF32:
       return DecodeElements<float>(weights, panel, k, count, tile);
@@ -47,8 +52,8 @@ constexpr std::size_t kColumnsAtOnce = 6;
 // k that a tile goes through at once: so much of four panels stays near while all columns pass.
 constexpr std::size_t kStretch = 1024;
 
-// How far ahead of its use a panel is fetched where few columns read it once: elements.
-constexpr std::size_t kAhead = 1024;
+// How far ahead of its use a panel is fetched where two columns read it once: k.
+constexpr std::size_t kAhead = 64;
 
 // The weights of some panels and the activations of some columns, from a stretch's first k on.
 template <class T, std::size_t kPanels, std::size_t kColumns>
@@ -73,8 +78,10 @@ HWY_INLINE void Accumulate(const TileInput<T, kPanels, kColumns>& input, bool be
     F16x weight[kPanels];
     for (std::size_t p = 0; p < kPanels; ++p) {
       // Into the second cache, as in byte_products-inl.h.
-      if constexpr (kColumns <= 2) __builtin_prefetch(input.weights[p] + i * 16 + kAhead, 0, 2);
-      weight[p] = LoadElements(input.weights[p] + i * 16);
+      if constexpr (kColumns == 2) {
+        if (p % kSideBySide<T> == 0) __builtin_prefetch(input.weights[p] + (i + kAhead) * kStep<T>, 0, 2);
+      }
+      weight[p] = LoadElements(input.weights[p] + i * kStep<T>);
     }
     for (std::size_t c = 0; c < kColumns; ++c) {
       const F16x activation = Splat(input.x[c][i]);
@@ -100,8 +107,7 @@ void MultiplyTile(const FloatProduct& product, std::size_t panel, std::size_t co
   TileInput<T, kPanels, kColumns> input;
   float* out[kColumns];
   for (std::size_t p = 0; p < kPanels; ++p) {
-    const std::byte* const numbers = product.weights->panel(panel + p) + product.weights->layout().quants;
-    input.weights[p] = reinterpret_cast<const T*>(numbers) + k * 16;
+    input.weights[p] = reinterpret_cast<const T*>(product.weights->panel(panel + p)) + k * kStep<T>;
   }
   for (std::size_t c = 0; c < kColumns; ++c) {
     input.x[c] = product.x->column(column + c) + k;
@@ -124,13 +130,24 @@ void MultiplyGroup(const FloatProduct& product, std::size_t panel) {
   }
 }
 
+// Panels [first, last) in groups that begin at multiples of kPanels, and what is left one by one.
+template <class T, std::size_t kPanels>
+void MultiplyGroups(const FloatProduct& product, std::size_t first, std::size_t last) {
+  for (std::size_t panel = first; panel < last;) {
+    const bool whole = panel % kPanels == 0 && panel + kPanels <= last;
+    whole ? MultiplyGroup<T, kPanels>(product, panel) : MultiplyGroup<T, 1>(product, panel);
+    panel += whole ? kPanels : 1;
+  }
+}
+
+// One column reads memory from its start to its end: a processor guesses that best, and asking for it would
+// only be in its way.
 template <class T>
 void MultiplyElements(const FloatProduct& product, std::size_t first, std::size_t last) {
-  std::size_t panel = first;
-  for (; panel + kPanelsAtOnce <= last; panel += kPanelsAtOnce)
-    MultiplyGroup<T, kPanelsAtOnce>(product, panel);
-  if constexpr (kPanelsAtOnce > 1) {
-    for (; panel < last; ++panel) MultiplyGroup<T, 1>(product, panel);
+  if (product.x->count == 1) {
+    MultiplyGroups<T, kSideBySide<T>>(product, first, last);
+  } else {
+    MultiplyGroups<T, kPanelsAtOnce>(product, first, last);
   }
 }
 

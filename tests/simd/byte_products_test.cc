@@ -54,8 +54,7 @@ Exact exact_product(const Panels& weights, std::size_t row, const ByteColumns& x
   Exact exact;
   SubBlock block;
   for (std::size_t k = 0; k < x.width; ++k) {
-    if (k % recipe.sub == 0)
-      read_sub_block(weights.kind(), {panel, weights.layout(), row % kPanelRows}, k / recipe.sub, block);
+    if (k % recipe.sub == 0) read_sub_block({panel, weights.kind(), row % kPanelRows}, k / recipe.sub, block);
     const std::size_t at = column * x.stride + k;
     const double activation = double{x.scales[at / kByteBlock]} * x.bytes[at];
     const double scaled = double{block.scale} * block.codes[k % recipe.sub];
