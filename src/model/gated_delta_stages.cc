@@ -30,7 +30,7 @@ void prepare(const GatedDelta& part, GatedDeltaScratch& scratch, std::size_t row
 
 // The state decays before it is asked, and so does its answer; what differs from the value is written back.
 void scan(const GatedDelta& part, GatedDeltaScratch& scratch, const PieceStep& at) {
-  const auto [before, state, head, row] = at;
+  const auto [before, state, head, row, store] = at;
   const std::size_t key_head = head / (part.value_heads / part.key_heads);
   const std::size_t keys = std::size_t{part.key_heads} * part.key_width;
   const std::span<float> mixed = scratch.mixed.row(row);
@@ -46,7 +46,7 @@ void scan(const GatedDelta& part, GatedDeltaScratch& scratch, const PieceStep& a
                     .value = value,
                     .probe_scale = -strength * decay.front(),
                     .value_scale = strength},
-                   before, state, value);
+                   before, state, value, store);
 }
 
 void gate_output(const GatedDelta& part, GatedDeltaScratch& scratch, std::size_t row) {

@@ -22,7 +22,7 @@ void prepare(const Mamba2& part, Mamba2Scratch& scratch, std::size_t row) {
 }
 
 void scan(const Mamba2& part, Mamba2Scratch& scratch, const PieceStep& at) {
-  const auto [before, state, head, row] = at;
+  const auto [before, state, head, row, store] = at;
   const std::size_t width = part.head_width();
   const std::size_t group = head / (part.heads / part.groups);
   const std::span<float> input = scratch.input.row(row);
@@ -34,7 +34,7 @@ void scan(const Mamba2& part, Mamba2Scratch& scratch, const PieceStep& at) {
                     .value = value,
                     .value_scale = scratch.time.row(row)[head],
                     .skip = part.skip[head]},
-                   before, state, value);
+                   before, state, value, store);
 }
 
 void gate_output(const Mamba2& part, Mamba2Scratch& scratch, std::size_t row) {

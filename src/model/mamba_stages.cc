@@ -25,13 +25,14 @@ void spread_coefficients(const Mamba& part, MambaScratch& scratch, std::size_t r
 }
 
 void scan(const Mamba& part, MambaScratch& scratch, const PieceStep& at) {
-  const auto [before, state, block, row] = at;
+  const std::uint32_t block = at.piece;
+  const std::size_t row = at.row;
   const std::size_t first = block * simd::kChannelBlock;
   const std::size_t count = std::min(simd::kChannelBlock, part.output.in() - first);
   const std::size_t of_block = part.dims * simd::kChannelBlock;
   const std::span<const float> coefficients = scratch.coefficients.row(row).subspan(part.time.in());
   const std::span<float> input = scratch.input.row(row).subspan(first, count);
-  copy_piece(before, state);
+  copy_piece(at.before, at.state);
   simd::selective_step({.decay = std::span(part.decay).subspan(block * of_block, of_block),
                         .skip = std::span(part.skip).subspan(first, simd::kChannelBlock),
                         .time = scratch.time.row(row).subspan(first, count),
@@ -39,7 +40,7 @@ void scan(const Mamba& part, MambaScratch& scratch, const PieceStep& at) {
                         .gate = scratch.gate.row(row).subspan(first, count),
                         .enter = coefficients.first(part.dims),
                         .leave = coefficients.subspan(part.dims, part.dims)},
-                       state, input);
+                       at.state, input);
 }
 
 void add_coefficients(const Mamba& part, StageList& stages) {

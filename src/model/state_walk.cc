@@ -5,10 +5,21 @@
 #include "simd/scans.h"
 
 namespace kvasir::model {
+namespace {
+
+// About a third-level cache: states of less come back from it faster than from memory.
+constexpr std::uint64_t kNearStates = std::uint64_t{16} << 20;
+
+}  // namespace
 
 std::span<float> piece_of(const OpenPass& open, StateEntry of, pages::PageId page,
                           std::uint32_t piece) noexcept {
   return open.arena->piece(open.states[of.group], open.store->group(of.group).frames(page), of.entry, piece);
+}
+
+bool is_left_once(const OpenPass& open, StateEntry of, const PassSequence& sequence) noexcept {
+  return sequence.rows == 1 && sequence.states[of.group].writes.size() == 1 &&
+         open.pass.sequences.size() * open.states[of.group].bytes() > kNearStates;
 }
 
 void add_convolution(const ShortConvolution& part, RowOf row_of, StageList& stages) {

@@ -14,6 +14,7 @@
 
 #include "model/recurrent_parts.h"
 #include "model/stages.h"
+#include "simd/scans.h"
 
 namespace kvasir::model {
 
@@ -57,7 +58,12 @@ struct PieceStep {
   std::span<float> state;
   std::uint32_t piece = 0;
   std::size_t row = 0;
+  simd::StateStore store = simd::StateStore::kNear;  // kAway where the pass does not read it again
 };
+
+// Whether what the pass leaves of a sequence's states is written once, and all that it leaves is more than
+// caches hold until the next pass reads it.
+[[nodiscard]] bool is_left_once(const OpenPass& open, StateEntry of, const PassSequence& sequence) noexcept;
 
 // A stage that walks each of `pieces` pieces of every sequence: step(open, PieceStep), of about `cost`
 // multiply-adds.
@@ -70,9 +76,13 @@ void add_walk(StageList& stages, StateEntry of, std::uint32_t pieces, std::size_
                   },
               .run = [of, pieces, step](OpenPass& open, std::size_t item) {  // one piece, all its rows (U1)
                 const auto piece = static_cast<std::uint32_t>(item % pieces);
-                walk_state(open, of, open.pass.sequences[item / pieces], piece,
+                const PassSequence& sequence = open.pass.sequences[item / pieces];
+                const bool once = is_left_once(open, of, sequence);
+                walk_state(open, of, sequence, piece,
                            [&](std::span<const float> before, std::span<float> state, std::size_t row) {
-                             step(open, PieceStep{before, state, piece, row});
+                             const bool away = once && before.data() != state.data();
+                             step(open, PieceStep{before, state, piece, row,
+                                                  away ? simd::StateStore::kAway : simd::StateStore::kNear});
                            });
               }});
 }

@@ -84,7 +84,7 @@ void add_inputs(const TimeMix6& part, StageList& stages) {
 }
 
 void scan(const TimeMix6& part, TimeMixScratch& scratch, const PieceStep& at) {
-  const auto [before, state, head, row] = at;
+  const auto [before, state, head, row, store] = at;
   const std::size_t first = std::size_t{head} * part.head_width;
   const auto of_head = [&](FloatRows& rows) { return rows.row(row).subspan(first, part.head_width); };
   const std::span<const float> receptance = of_head(scratch.receptance);
@@ -95,7 +95,7 @@ void scan(const TimeMix6& part, TimeMixScratch& scratch, const PieceStep& at) {
                     .value = of_head(scratch.value),
                     .skip = simd::dot(receptance, key, std::span(part.bonus).subspan(first, part.head_width)),
                     .reads_before = true},
-                   before, state, of_head(scratch.read));
+                   before, state, of_head(scratch.read), store);
 }
 
 void gate_output(const TimeMix6& part, TimeMixScratch& scratch, std::size_t row) {

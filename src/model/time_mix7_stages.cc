@@ -109,7 +109,7 @@ void prepare(const TimeMix7& part, TimeMixScratch& scratch, std::size_t row) {
 }
 
 void scan(const TimeMix7& part, TimeMixScratch& scratch, const PieceStep& at) {
-  const auto [before, state, head, row] = at;
+  const auto [before, state, head, row, store] = at;
   const std::size_t first = std::size_t{head} * part.head_width;
   const auto of_head = [&](FloatRows& rows) { return rows.row(row).subspan(first, part.head_width); };
   simd::delta_step({.decay = of_head(scratch.decay),
@@ -119,7 +119,7 @@ void scan(const TimeMix7& part, TimeMixScratch& scratch, const PieceStep& at) {
                     .query = of_head(scratch.receptance),
                     .value = of_head(scratch.value),
                     .probe_scale = -1},
-                   before, state, of_head(scratch.read));
+                   before, state, of_head(scratch.read), store);
 }
 
 void gate_output(const TimeMix7& part, TimeMixScratch& scratch, std::size_t row) {

@@ -67,6 +67,10 @@ HWY_INLINE F16x LoadFloats(const float* HWY_RESTRICT from) {
 HWY_INLINE void StoreFloats(const F16x& value, float* HWY_RESTRICT to) {
   for (std::size_t p = 0; p < kParts; ++p) hn::StoreU(value.part[p], DF(), to + p * kLanes);
 }
+// Past the caches; `to` is aligned to 64 bytes. hwy::FlushStream() comes before another thread may read it.
+HWY_INLINE void StreamFloats(const F16x& value, float* HWY_RESTRICT to) {
+  for (std::size_t p = 0; p < kParts; ++p) hn::Stream(value.part[p], DF(), to + p * kLanes);
+}
 // The first `count` floats; the others are `rest`.
 HWY_INLINE F16x LoadSome(const float* HWY_RESTRICT from, std::size_t count, float rest) {
   alignas(64) float padded[16];

@@ -7,6 +7,7 @@
 #define HWY_TARGET_INCLUDE "simd/scans.cc"
 #include "hwy/foreach_target.h"
 // Highway must come first.
+#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 #include "simd/curves-inl.h"
 #include "simd/lanes-inl.h"
@@ -60,8 +61,14 @@ void Selective(const SelectiveStep& step, float* state, float* out) {
   }
 }
 
-// Thirty-two lanes at a time, so that the sums of all targets stay in registers; then sixteen.
-template <std::size_t kWide, bool kReadsBefore>
+template <StateStore kStore>
+HWY_INLINE void StoreState(const F16x& value, float* to) {
+  kStore == StateStore::kAway ? StreamFloats(value, to) : StoreFloats(value, to);
+}
+
+// Of a whole head's lanes at once where there are 64: memory is read from its start to its end. What is left
+// over goes through by 32 and 16.
+template <std::size_t kWide, bool kReadsBefore, StateStore kStore>
 HWY_INLINE void OuterColumns(const OuterStep& step, const float* old_state, float* state, float* out,
                              std::size_t from) {
   const std::size_t lanes = state_lanes(step.value.size());
@@ -81,7 +88,7 @@ HWY_INLINE void OuterColumns(const OuterStep& step, const float* old_state, floa
     for (std::size_t w = 0; w < kWide; ++w) {
       const F16x before = LoadFloats(old_state + row + w * 16);
       const F16x after = MulAdd(key, scaled[w], Mul(before, kept));
-      StoreFloats(after, state + row + w * 16);
+      StoreState<kStore>(after, state + row + w * 16);
       sum[w] = MulAdd(kReadsBefore ? before : after, query, sum[w]);
     }
   }
@@ -91,20 +98,31 @@ HWY_INLINE void OuterColumns(const OuterStep& step, const float* old_state, floa
   }
 }
 
-template <bool kReadsBefore>
+template <bool kReadsBefore, StateStore kStore>
 void OuterRows(const OuterStep& step, const float* old_state, float* state, float* out) {
   const std::size_t lanes = state_lanes(step.value.size());
-  std::size_t from = 0;
-  for (; from + 32 <= lanes; from += 32) OuterColumns<2, kReadsBefore>(step, old_state, state, out, from);
-  if (from < lanes) OuterColumns<1, kReadsBefore>(step, old_state, state, out, from);
+  std::size_t at = 0;
+  for (; at + 64 <= lanes; at += 64) OuterColumns<4, kReadsBefore, kStore>(step, old_state, state, out, at);
+  for (; at + 32 <= lanes; at += 32) OuterColumns<2, kReadsBefore, kStore>(step, old_state, state, out, at);
+  if (at < lanes) OuterColumns<1, kReadsBefore, kStore>(step, old_state, state, out, at);
 }
 
+template <StateStore kStore>
 void Outer(const OuterStep& step, const float* old_state, float* state, float* out) {
-  if (step.reads_before) return OuterRows<true>(step, old_state, state, out);
-  OuterRows<false>(step, old_state, state, out);
+  step.reads_before ? OuterRows<true, kStore>(step, old_state, state, out)
+                    : OuterRows<false, kStore>(step, old_state, state, out);
 }
 
-template <std::size_t kWide>
+void OuterNear(const OuterStep& step, const float* old_state, float* state, float* out) {
+  Outer<StateStore::kNear>(step, old_state, state, out);
+}
+
+void OuterAway(const OuterStep& step, const float* old_state, float* state, float* out) {
+  Outer<StateStore::kAway>(step, old_state, state, out);
+  hwy::FlushStream();
+}
+
+template <std::size_t kWide, StateStore kStore>
 HWY_INLINE void DeltaColumns(const DeltaStep& step, const float* old_state, float* state, float* out,
                              std::size_t from) {
   const std::size_t lanes = state_lanes(step.value.size());
@@ -132,7 +150,7 @@ HWY_INLINE void DeltaColumns(const DeltaStep& step, const float* old_state, floa
       F16x next = Mul(LoadFloats(old_state + row + w * 16), kept);
       next = MulAdd(answer[w], correction, next);
       next = MulAdd(value[w], key, next);
-      StoreFloats(next, state + row + w * 16);
+      StoreState<kStore>(next, state + row + w * 16);
       sum[w] = MulAdd(next, query, sum[w]);
     }
   }
@@ -141,11 +159,22 @@ HWY_INLINE void DeltaColumns(const DeltaStep& step, const float* old_state, floa
   }
 }
 
+template <StateStore kStore>
 void Delta(const DeltaStep& step, const float* old_state, float* state, float* out) {
   const std::size_t lanes = state_lanes(step.value.size());
-  std::size_t from = 0;
-  for (; from + 32 <= lanes; from += 32) DeltaColumns<2>(step, old_state, state, out, from);
-  if (from < lanes) DeltaColumns<1>(step, old_state, state, out, from);
+  std::size_t at = 0;
+  for (; at + 64 <= lanes; at += 64) DeltaColumns<4, kStore>(step, old_state, state, out, at);
+  for (; at + 32 <= lanes; at += 32) DeltaColumns<2, kStore>(step, old_state, state, out, at);
+  if (at < lanes) DeltaColumns<1, kStore>(step, old_state, state, out, at);
+}
+
+void DeltaNear(const DeltaStep& step, const float* old_state, float* state, float* out) {
+  Delta<StateStore::kNear>(step, old_state, state, out);
+}
+
+void DeltaAway(const DeltaStep& step, const float* old_state, float* state, float* out) {
+  Delta<StateStore::kAway>(step, old_state, state, out);
+  hwy::FlushStream();
 }
 
 }  // namespace
@@ -156,8 +185,10 @@ HWY_AFTER_NAMESPACE();
 namespace kvasir::simd {
 namespace {
 HWY_EXPORT(ConvolveStep);
-HWY_EXPORT(Delta);
-HWY_EXPORT(Outer);
+HWY_EXPORT(DeltaAway);
+HWY_EXPORT(DeltaNear);
+HWY_EXPORT(OuterAway);
+HWY_EXPORT(OuterNear);
 HWY_EXPORT(Selective);
 }  // namespace
 
@@ -173,13 +204,21 @@ void selective_step(const SelectiveStep& step, std::span<float> state, std::span
 }
 
 void outer_step(const OuterStep& step, std::span<const float> before, std::span<float> state,
-                std::span<float> out) noexcept {
-  HWY_DYNAMIC_DISPATCH(Outer)(step, before.data(), state.data(), out.data());
+                std::span<float> out, StateStore store) noexcept {
+  if (store == StateStore::kAway) {
+    HWY_DYNAMIC_DISPATCH(OuterAway)(step, before.data(), state.data(), out.data());
+  } else {
+    HWY_DYNAMIC_DISPATCH(OuterNear)(step, before.data(), state.data(), out.data());
+  }
 }
 
 void delta_step(const DeltaStep& step, std::span<const float> before, std::span<float> state,
-                std::span<float> out) noexcept {
-  HWY_DYNAMIC_DISPATCH(Delta)(step, before.data(), state.data(), out.data());
+                std::span<float> out, StateStore store) noexcept {
+  if (store == StateStore::kAway) {
+    HWY_DYNAMIC_DISPATCH(DeltaAway)(step, before.data(), state.data(), out.data());
+  } else {
+    HWY_DYNAMIC_DISPATCH(DeltaNear)(step, before.data(), state.data(), out.data());
+  }
 }
 
 }  // namespace kvasir::simd

@@ -14,6 +14,10 @@ namespace kvasir::simd {
   return (values + 15) / 16 * 16;
 }
 
+// What becomes of a state that a step leaves elsewhere than where it read: kAway goes past the caches, which
+// is faster for what is not read soon; it is aligned to 64 bytes.
+enum class StateStore : unsigned char { kNear, kAway };
+
 // Channels that one step of a convolution or a selective scan takes. The last block of a layer may have
 // fewer: its rows are shorter, its weights and its state padded with 0.
 inline constexpr std::size_t kChannelBlock = 64;
@@ -57,7 +61,7 @@ struct OuterStep {
 // `before` is the state itself, or one that does not overlap it. out[v] = the sum over k of query[k] *
 // state[k][v], plus skip * value[v]. out may be the value.
 void outer_step(const OuterStep& step, std::span<const float> before, std::span<float> state,
-                std::span<float> out) noexcept;
+                std::span<float> out, StateStore store = StateStore::kNear) noexcept;
 
 // One head whose state is corrected by what it answers to a probe (the delta rule).
 // Sources: Peng et al., RWKV-7 Goose, 2025; Yang et al., Gated Delta Networks, 2024.
@@ -77,6 +81,6 @@ struct DeltaStep {
 // `before` is the state itself, or one that does not overlap it.
 // out[v] = the sum over k of query[k] * state[k][v]. out may be the value.
 void delta_step(const DeltaStep& step, std::span<const float> before, std::span<float> state,
-                std::span<float> out) noexcept;
+                std::span<float> out, StateStore store = StateStore::kNear) noexcept;
 
 }  // namespace kvasir::simd

@@ -7,7 +7,10 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include <span>
 #include <vector>
+
+#include "base/buffer.h"
 
 namespace kvasir::simd {
 namespace {
@@ -101,7 +104,7 @@ void check_selective(const SelectiveCase& of) {
     const std::vector<float> enter = draw.row(dimensions);
     const std::vector<float> leave = draw.row(dimensions);
     const std::vector<float> input = draw.row(channels);
-    const std::vector<float> before = state;
+    const std::vector<float> before(state.begin(), state.end());
     std::vector<float> out = input;
     selective_step({decay, skip, time, out, gate, enter, leave}, state, out);
     for (std::size_t c = 0; c < channels; ++c) {
@@ -137,6 +140,18 @@ TEST(SelectiveStep, AgreesWithTheRecurrenceInDoublePrecision) {
   }
 }
 
+// Floats that begin a line, as states do.
+class Lines {
+ public:
+  explicit Lines(std::size_t count)
+      : buffer_(base::Buffer::allocate(count * sizeof(float)).value()), count_(count) {}
+  [[nodiscard]] std::span<float> all() { return {reinterpret_cast<float*>(buffer_.data()), count_}; }
+
+ private:
+  base::Buffer buffer_;
+  std::size_t count_;
+};
+
 struct HeadCase {
   std::size_t keys, values;
   bool one_decay, reads_before;
@@ -145,18 +160,21 @@ struct HeadCase {
 void check_outer(const HeadCase& of) {
   Draw draw(static_cast<unsigned>(of.keys * 100 + of.values));
   const std::size_t lanes = state_lanes(of.values);
-  std::vector<float> state(of.keys * lanes, 0.0f);
+  Lines lines(of.keys * lanes);
+  const std::span<float> state = lines.all();
   for (int token = 0; token < 12; ++token) {
     const std::vector<float> decay = draw.between(of.one_decay ? 1 : of.keys, 0.5f, 1.0f);
     const std::vector<float> key = draw.row(of.keys);
     const std::vector<float> query = draw.row(of.keys);
     const std::vector<float> value = draw.row(of.values);
-    const std::vector<float> before = state;
+    const std::vector<float> before(state.begin(), state.end());
     std::vector<float> out = value;
-    // Every second token leaves the state before it where it is.
+    // Every second token leaves the state before it where it is, and every fourth goes past the caches.
     const bool apart = token % 2 == 1;
+    const StateStore store = token % 4 == 3 ? StateStore::kAway : StateStore::kNear;
     if (apart) std::ranges::fill(state, 7.0f);
-    outer_step({decay, key, query, out, 0.75f, -0.5f, of.reads_before}, apart ? before : state, state, out);
+    outer_step({decay, key, query, out, 0.75f, -0.5f, of.reads_before},
+               apart ? before : std::span<const float>(state), state, out, store);
     for (std::size_t v = 0; v < of.values; ++v) {
       Exact read;
       for (std::size_t k = 0; k < of.keys; ++k) {
@@ -189,7 +207,8 @@ TEST(OuterStep, AgreesWithTheRecurrenceInDoublePrecision) {
 void check_delta(const HeadCase& of) {
   Draw draw(static_cast<unsigned>(of.keys * 100 + of.values));
   const std::size_t lanes = state_lanes(of.values);
-  std::vector<float> state(of.keys * lanes, 0.0f);
+  Lines lines(of.keys * lanes);
+  const std::span<float> state = lines.all();
   for (int token = 0; token < 12; ++token) {
     const std::vector<float> decay = draw.between(of.one_decay ? 1 : of.keys, 0.5f, 1.0f);
     const std::vector<float> probe = draw.row(of.keys, 0.2f);
@@ -197,11 +216,13 @@ void check_delta(const HeadCase& of) {
     const std::vector<float> key = draw.row(of.keys);
     const std::vector<float> query = draw.row(of.keys);
     const std::vector<float> value = draw.row(of.values);
-    const std::vector<float> before = state;
+    const std::vector<float> before(state.begin(), state.end());
     std::vector<float> out = value;
     const bool apart = token % 2 == 1;
+    const StateStore store = token % 4 == 3 ? StateStore::kAway : StateStore::kNear;
     if (apart) std::ranges::fill(state, 7.0f);
-    delta_step({decay, probe, correction, key, query, out, -0.5f, 0.75f}, apart ? before : state, state, out);
+    delta_step({decay, probe, correction, key, query, out, -0.5f, 0.75f},
+               apart ? before : std::span<const float>(state), state, out, store);
     for (std::size_t v = 0; v < of.values; ++v) {
       Exact answer;
       for (std::size_t k = 0; k < of.keys; ++k) answer.add(-0.5 * d(before[k * lanes + v]) * d(probe[k]));
