@@ -95,8 +95,7 @@ void ThreadPool::run(std::size_t items, std::size_t chunk, const RangeFunction& 
   }
   runs_ = run;
   call_sleepers(chunks - 1);
-  while (take_chunk(0)) {
-  }
+  take_chunks(0);
   const auto all_done = [&] { return undone_ == 0; };
   if (spin_until(all_done)) return;
   const base::Lock lock(sleep_);
@@ -110,6 +109,17 @@ void ThreadPool::call_sleepers(std::size_t count) {
   const auto sleeping = static_cast<std::size_t>(sleepers_.load());
   if (count >= sleeping) return wake_.notify_all();
   for (std::size_t i = 0; i < count; ++i) wake_.notify_one();
+}
+
+// Does chunks until nobody has one left, and then says so, once: a run does not end before, and a count that
+// threads change with every chunk would be passed to and fro.
+void ThreadPool::take_chunks(std::size_t self) noexcept {
+  std::uint32_t done = 0;
+  while (take_chunk(self)) ++done;
+  if (done == 0 || (undone_ -= done) > 0) return;
+  // Under the lock, so that a caller between its last look and its wait is not missed.
+  const base::Lock lock(sleep_);
+  done_.notify_one();
 }
 
 // Does one chunk of its own share or, where that is empty, of the next that is not.
@@ -127,11 +137,6 @@ bool ThreadPool::take_from(Share& share) noexcept {
   } while (!share.open.compare_exchange_weak(open, open - 1));
   const std::size_t begin = std::size_t{share.end - chunks_in(open)} * chunk_;
   (*work_)(begin, std::min(items_, begin + chunk_));  // a chunk is taken once (T1)
-  if (--undone_ == 0) {
-    // Under the lock, so that a caller between its last look and its wait is not missed.
-    const base::Lock lock(sleep_);
-    done_.notify_one();
-  }
   return true;
 }
 
@@ -148,8 +153,7 @@ void ThreadPool::work_until_stopped(std::size_t self) {
     }
     if (stop_) return;
     seen = runs_;
-    while (take_chunk(self)) {
-    }
+    take_chunks(self);
   }
 }
 

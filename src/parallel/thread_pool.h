@@ -53,6 +53,7 @@ class ThreadPool {
 
   ThreadPool(int threads, int spins) : spins_(spins), shares_(static_cast<std::size_t>(threads)) {}
   void work_until_stopped(std::size_t self);
+  void take_chunks(std::size_t self) noexcept;
   bool take_chunk(std::size_t self) noexcept;
   bool take_from(Share& share) noexcept;
   void call_sleepers(std::size_t count);
@@ -62,19 +63,21 @@ class ThreadPool {
   const int spins_;   // looks before a thread sleeps
   base::Mutex turn_;  // held by the caller of run() while its work goes on
 
+  std::atomic<int> sleepers_{0};  // workers that wait to be called
+  std::atomic<bool> stop_{false};
+  std::vector<Share> shares_;  // [thread]: the caller's first
+
   // The work at hand. Written while no chunk is open, read by threads that have taken one: until that is
-  // done, the work goes on.
+  // done, the work goes on. What all read and what all write at its end are lines of their own, since
+  // processors pass a line among them only one after the other.
+  alignas(64) std::atomic<std::uint32_t> runs_{0};  // so many have begun
   const RangeFunction* work_ = nullptr;
   std::size_t items_ = 0;
   std::size_t chunk_ = 1;
-  std::vector<Share> shares_;  // [thread]: the caller's first
+  alignas(64) std::atomic<std::uint32_t> undone_{0};  // chunks that are not said to be finished
 
-  std::atomic<std::uint32_t> runs_{0};    // so many have begun
-  std::atomic<std::uint32_t> undone_{0};  // chunks that are not finished
-  std::atomic<int> sleepers_{0};          // workers that wait to be called
-  std::atomic<bool> stop_{false};
-
-  base::Mutex sleep_;  // for workers that have looked in vain, and for a caller that waits for the last chunk
+  alignas(64) base::Mutex
+      sleep_;  // for workers that have looked in vain, and for a caller that waits for the last chunk
   base::Condition wake_;
   base::Condition done_;
 
