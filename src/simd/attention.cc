@@ -267,7 +267,7 @@ Greatest GreatestOf(const float* scores, std::size_t first, std::size_t last) {
     for (std::size_t p = 0; p < kParts; ++p) {
       const VF part = some.part[p];
       undefined = hn::Or(undefined, hn::IsNaN(part));
-      greatest.part[p] = hn::IfThenElse(hn::Gt(part, greatest.part[p]), part, greatest.part[p]);
+      greatest.part[p] = hn::Max(part, greatest.part[p]);
     }
   }
   VF most = greatest.part[0];
@@ -280,8 +280,14 @@ float Exponentials(float* scores, std::size_t first, std::size_t last, float max
   F16x sums = Splat(0.0f);
   const F16x shift = Splat(max);
   for (std::size_t i = first / 16 * 16; i < last; i += 16) {
-    StoreWithin(Exp(Sub(LoadWithin(scores, i, first, last, max), shift)), scores, i, first, last);
-    sums = Add(sums, LoadWithin(scores, i, first, last, 0.0f));
+    const F16x weights = ExpOfNegative(Sub(LoadWithin(scores, i, first, last, max), shift));
+    if (first <= i && i + 16 <= last) {
+      StoreFloats(weights, scores + i);
+      sums = Add(sums, weights);
+    } else {
+      StoreWithin(weights, scores, i, first, last);
+      sums = Add(sums, LoadWithin(scores, i, first, last, 0.0f));
+    }
   }
   return SumLanes(sums);
 }

@@ -163,9 +163,12 @@ HWY_INLINE F16x SplatHalf(const std::byte* from) {
 // e^x to within two units in the last place; below -87.3 it is 0, above 88.7 infinity, NaN stays NaN. Method:
 // x = n ln 2 + r with |r| <= ln 2 / 2, Taylor's series to degree 7 for e^r (its remainder is below 2^-27 of
 // the result), times 2^n.
-HWY_INLINE VF Exp(VF x) {
+struct ExpParts {
+  VF n;
+  VF of_rest;  // e^r
+};
+HWY_INLINE ExpParts SplitExp(VF x) {
   const DF d;
-  const DI di;
   const VF n = hn::Round(hn::Mul(x, hn::Set(d, 1.44269504088896341f)));
   VF r = hn::NegMulAdd(n, hn::Set(d, 0.693359375f), x);
   r = hn::NegMulAdd(n, hn::Set(d, -2.12194440e-4f), r);
@@ -177,19 +180,37 @@ HWY_INLINE VF Exp(VF x) {
   e = hn::MulAdd(e, r, hn::Set(d, 0.5f));
   e = hn::MulAdd(e, r, hn::Set(d, 1.0f));
   e = hn::MulAdd(e, r, hn::Set(d, 1.0f));
+  return {n, e};
+}
+// 2^exponent, from -126 to 127.
+HWY_INLINE VF PowerOfTwo(VI exponent) {
+  return hn::BitCast(DF(), hn::ShiftLeft<23>(hn::Add(exponent, hn::Set(DI(), 127))));
+}
+HWY_INLINE VF Exp(VF x) {
+  const DF d;
+  const auto [n, of_rest] = SplitExp(x);
   // 2^n in two factors, so that n = 128 does not overflow before its time. Lanes out of range are replaced
   // below.
   const VF bounded = hn::Min(hn::Max(n, hn::Set(d, -126.0f)), hn::Set(d, 128.0f));
-  const VI whole = hn::ConvertTo(di, bounded);
+  const VI whole = hn::ConvertTo(DI(), bounded);
   const VI first = hn::ShiftRight<1>(whole);
   const VI second = hn::Sub(whole, first);
-  const auto power = [&](VI exponent) {
-    return hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(exponent, hn::Set(di, 127))));
-  };
-  e = hn::Mul(hn::Mul(e, power(first)), power(second));
+  VF e = hn::Mul(hn::Mul(of_rest, PowerOfTwo(first)), PowerOfTwo(second));
   e = hn::IfThenElse(hn::Lt(x, hn::Set(d, -87.3f)), hn::Zero(d), e);
   e = hn::IfThenElse(hn::Gt(x, hn::Set(d, 88.7f)), hn::Inf(d), e);
   return hn::IfThenElse(hn::IsNaN(x), x, e);
+}
+// The same for x of at most 0, to the bit, with half the steps: n is never above 0, so one factor is enough.
+HWY_INLINE VF ExpOfNegative(VF x) {
+  const DF d;
+  const auto [n, of_rest] = SplitExp(x);
+  const VF e = hn::Mul(of_rest, PowerOfTwo(hn::ConvertTo(DI(), hn::Max(n, hn::Set(d, -126.0f)))));
+  return hn::IfThenElse(hn::Lt(x, hn::Set(d, -87.3f)), hn::Zero(d), e);
+}
+HWY_INLINE F16x ExpOfNegative(const F16x& x) {
+  F16x out;
+  for (std::size_t p = 0; p < kParts; ++p) out.part[p] = ExpOfNegative(x.part[p]);
+  return out;
 }
 HWY_INLINE F16x Exp(const F16x& x) {
   F16x out;
