@@ -26,14 +26,17 @@ struct Gathered {
   float weight = 0;
 };
 
-// Groups of sixteen cells that are scored together, and queries: as many sums as there are registers for, so
-// that what is loaded of a key or a query serves several of them.
-constexpr std::size_t kGroupsAtOnce = kParts == 1 ? 2 : 1;
+// Groups of sixteen cells that are scored together, for so many queries: as many sums as there are registers
+// for, so that what is loaded of a key or a query serves several of them.
 constexpr std::size_t kScoresAtOnce = kParts == 1 ? 8 : 4;
+constexpr std::size_t GroupsAtOnce(std::size_t queries) {
+  return kParts == 1 ? (queries > 4 ? 2 : 4) : 1;
+}
+constexpr std::size_t kGroupsMax = GroupsAtOnce(1);
 
-// One tile of scores, and where the values of its cells lie. Groups of lanes that reach into the next tile
-// are scored once, whole: what is the next tile's lies behind this one's until CarryOver().
-constexpr std::size_t kTileSlots = kTile + kGroupsAtOnce * kCellLanes;
+// One tile of scores, and where the values of its cells lie. A group that reaches into the next tile is
+// scored once, whole: what is the next tile's lies behind this one's until CarryOver().
+constexpr std::size_t kTileSlots = kTile + kCellLanes;
 struct Tile {
   alignas(64) float scores[kQueriesAtOnce][kTileSlots];
   StoredCells values[kTileSlots];
@@ -53,6 +56,14 @@ struct LaneRange {
   std::size_t at;
 };
 
+// Whole groups that wait to be scored together: for the same variants of the queries.
+struct WaitingGroups {
+  KeyGroup groups[kGroupsMax];
+  std::size_t at[kGroupsMax];  // where their scores stand in the tile
+  std::size_t count = 0;
+  std::size_t variant = 0;
+};
+
 // What a query takes of a tile: its cells [first, last), whose scores have become weights.
 struct Share {
   float* scores;
@@ -64,34 +75,33 @@ struct Share {
   bool alone;  // nothing was, nor is: the tile's sums are kept as they are
 };
 
-// Where keys are read: the first group's numbers and scales, how far apart groups lie, and what is asked for
-// meanwhile.
-struct KeyGroups {
-  StoredCells first = {};
-  GroupStep step;
-  Fetching fetching;
-};
-
-// Scores of kGroups groups for kCount queries. More than one group are whole: `lanes` then begins at lane 0.
+// The scores of kGroups groups for kCount queries: sums[g * kCount + q].
 template <class Keys, std::size_t kGroups, std::size_t kCount>
-HWY_NOINLINE void ScoreLanes(const AttentionShape& shape, const KeyGroups& keys, const float* const* queries,
-                             const LaneRange& lanes, float (*out)[kTileSlots]) {
-  F16x sums[kGroups * kCount];
+HWY_INLINE void Score(const AttentionShape& shape, const KeyGroup* groups, const float* const* queries,
+                      F16x* sums) {
   Unrolled<kGroups * kCount>([&](auto i) KVASIR_LAMBDA { sums[i] = Splat(0.0f); });
-  Keys::template Dot<kGroups, kCount>(keys.first, keys.step, keys.fetching, shape.key_dims, queries, sums);
+  Keys::template Dot<kGroups, kCount>(groups, shape.key_dims, queries, sums);
   const F16x scale = Splat(shape.scale);
   Unrolled<kGroups * kCount>([&](auto i) KVASIR_LAMBDA { sums[i] = Mul(sums[i], scale); });
-  if (shape.soft_cap != 0) {
-    for (F16x& sum : sums) sum = SoftCapped(sum, shape.soft_cap);
-  }
-  if (lanes.count == kGroups * kCellLanes) {
-    Unrolled<kCount>([&](auto q) KVASIR_LAMBDA {
-      Unrolled<kGroups>([&](auto g) KVASIR_LAMBDA {
-        StoreFloats(sums[g * kCount + q], out[q] + lanes.at + g * kCellLanes);
-      });
-    });
-    return;
-  }
+  if (shape.soft_cap == 0) return;
+  for (std::size_t i = 0; i < kGroups * kCount; ++i) sums[i] = SoftCapped(sums[i], shape.soft_cap);
+}
+
+template <class Keys, std::size_t kGroups, std::size_t kCount>
+HWY_NOINLINE void ScoreWhole(const AttentionShape& shape, const KeyGroup* groups, const std::size_t* at,
+                             const float* const* queries, float (*out)[kTileSlots]) {
+  F16x sums[kGroups * kCount];
+  Score<Keys, kGroups, kCount>(shape, groups, queries, sums);
+  Unrolled<kCount>([&](auto q) KVASIR_LAMBDA {
+    Unrolled<kGroups>([&](auto g) KVASIR_LAMBDA { StoreFloats(sums[g * kCount + q], out[q] + at[g]); });
+  });
+}
+
+template <class Keys, std::size_t kCount>
+HWY_NOINLINE void ScorePart(const AttentionShape& shape, const KeyGroup& group, const LaneRange& lanes,
+                            const float* const* queries, float (*out)[kTileSlots]) {
+  F16x sums[kCount];
+  Score<Keys, 1, kCount>(shape, &group, queries, sums);
   Unrolled<kCount>([&](auto q) KVASIR_LAMBDA {
     alignas(64) float scores[kCellLanes];
     StoreFloats(sums[q], scores);
@@ -99,64 +109,95 @@ HWY_NOINLINE void ScoreLanes(const AttentionShape& shape, const KeyGroups& keys,
   });
 }
 
-// The same for any number of queries, in the few numbers that there is code for.
-template <class Keys, std::size_t kGroups>
-HWY_INLINE void ScoreGroups(const AttentionShape& shape, KeyGroups keys,
-                            std::span<const float* const> queries, const LaneRange& lanes, Tile& tile) {
-  for (std::size_t q = 0; q < queries.size();) {
-    const std::size_t left = queries.size() - q;
-    const float* const* some = queries.data() + q;
-    if (left >= kScoresAtOnce) {
-      ScoreLanes<Keys, kGroups, kScoresAtOnce>(shape, keys, some, lanes, tile.scores + q);
-      q += kScoresAtOnce;
-    } else if (left >= 4) {
-      ScoreLanes<Keys, kGroups, 4>(shape, keys, some, lanes, tile.scores + q);
+// Calls score(constant, q) for queries [q, q + constant), in the few numbers that there is code for.
+template <class Body>
+HWY_INLINE void InSome(std::size_t queries, const Body& score) {
+  for (std::size_t q = 0; q < queries;) {
+    if constexpr (kScoresAtOnce > 4) {
+      if (queries - q >= kScoresAtOnce) {
+        score(std::integral_constant<std::size_t, kScoresAtOnce>(), q);
+        q += kScoresAtOnce;
+        continue;
+      }
+    }
+    if (queries - q >= 4) {
+      score(std::integral_constant<std::size_t, 4>(), q);
       q += 4;
     } else {
-      ScoreLanes<Keys, kGroups, 1>(shape, keys, some, lanes, tile.scores + q);
+      score(std::integral_constant<std::size_t, 1>(), q);
       q += 1;
     }
-    // Once is enough: what is read now is near.
-    keys.fetching = {keys.first.numbers, keys.first.numbers};
   }
+}
+
+using Variants = std::array<const float*, kQueriesAtOnce>;
+Variants VariantsOf(std::span<const AttentionQuery> queries, std::size_t variant) {
+  Variants variants = {};
+  for (std::size_t q = 0; q < queries.size(); ++q)
+    variants[q] = queries[q].query + variant * queries[q].variant_stride;
+  return variants;
+}
+
+// Scores the groups that wait.
+template <class Keys>
+void ScoreWaiting(const AttentionShape& shape, std::span<const AttentionQuery> queries,
+                  WaitingGroups& waiting, Tile& tile) {
+  const Variants variants = VariantsOf(queries, waiting.variant);
+  InSome(queries.size(), [&](auto count, std::size_t q) KVASIR_LAMBDA {
+    constexpr std::size_t kAtOnce = GroupsAtOnce(count);
+    std::size_t g = 0;
+    for (; g + kAtOnce <= waiting.count; g += kAtOnce) {
+      ScoreWhole<Keys, kAtOnce, count>(shape, waiting.groups + g, waiting.at + g, variants.data() + q,
+                                       tile.scores + q);
+    }
+    for (; g < waiting.count; ++g) {
+      ScoreWhole<Keys, 1, count>(shape, waiting.groups + g, waiting.at + g, variants.data() + q,
+                                 tile.scores + q);
+    }
+    // Once is enough: what is read now is near.
+    for (KeyGroup& group : waiting.groups) group.fetching = {group.keys.numbers, group.keys.numbers};
+  });
+  waiting.count = 0;
 }
 
 // Finds what is asked for while cells are scored: their values, which come next, and keys that follow them.
 class FarCells {
  public:
-  FarCells(const AttentionShape& shape, std::span<const CellRun> runs) : shape_(&shape), runs_(runs) {}
+  FarCells(const AttentionShape& shape, std::span<const CellRun> runs)
+      : runs_(runs),
+        keys_offset_(shape.keys_offset),
+        values_offset_(shape.values_offset),
+        key_bytes_(key_layout(shape.key_element, shape.key_dims).number_bytes()),
+        value_bytes_(value_layout(shape.value_element, shape.value_dims).number_bytes()) {}
 
   // While the cells of `run` from `cell` on are scored, the first of which is `ordinal`. Ordinals ascend.
   Fetching Beside(const CellRun& run, std::size_t cell, std::size_t ordinal) {
-    const CellLayout values = value_layout(shape_->value_element, shape_->value_dims);
-    Fetching fetching = {run.keys, run.values + shape_->values_offset + cell * values.number_bytes()};
+    Fetching fetching = {run.keys, run.values + values_offset_ + cell * value_bytes_};
     while (run_ < runs_.size() && runs_[run_].ordinal + runs_[run_].count <= ordinal + kCellsAhead) ++run_;
     if (run_ == runs_.size()) return fetching;
     const CellRun& far = runs_[run_];
     const std::size_t skipped = ordinal + kCellsAhead - std::min(ordinal + kCellsAhead, far.ordinal);
     const std::size_t group = (far.cell + skipped) / kCellLanes * kCellLanes;
-    const CellLayout keys = key_layout(shape_->key_element, shape_->key_dims);
-    fetching.keys = far.keys + shape_->keys_offset + group * keys.number_bytes();
+    fetching.keys = far.keys + keys_offset_ + group * key_bytes_;
     return fetching;
   }
 
  private:
   static constexpr std::size_t kCellsAhead = 64;
 
-  const AttentionShape* shape_;
   std::span<const CellRun> runs_;
   std::size_t run_ = 0;
+  std::size_t keys_offset_;
+  std::size_t values_offset_;
+  std::size_t key_bytes_;  // of a cell
+  std::size_t value_bytes_;
 };
 
-// Fills the tile with the scores of the ordinals of `stretch` that lie in `run`, and of the cells behind them
-// in the same group of lanes. Answers the ordinal behind the last.
+// Scores the ordinals of `stretch` that lie in `run`, and the cells behind them in the same group of lanes;
+// whole groups may be left waiting. Answers the ordinal behind the last.
 template <class Keys>
 std::size_t ScoreRun(const AttentionShape& shape, const CellRun& run, std::span<const AttentionQuery> queries,
-                     const Stretch& stretch, FarCells& far, Tile& tile) {
-  const float* variants[kQueriesAtOnce];
-  for (std::size_t q = 0; q < queries.size(); ++q) {
-    variants[q] = queries[q].query + run.query * queries[q].variant_stride;
-  }
+                     const Stretch& stretch, FarCells& far, WaitingGroups& waiting, Tile& tile) {
   const CellLayout keys = key_layout(shape.key_element, shape.key_dims);
   const CellLayout values = value_layout(shape.value_element, shape.value_dims);
   std::size_t ordinal = std::max(stretch.begin, run.ordinal);
@@ -164,20 +205,21 @@ std::size_t ScoreRun(const AttentionShape& shape, const CellRun& run, std::span<
   while (ordinal < std::min(stretch.end, run_end)) {
     const std::size_t cell = run.cell + (ordinal - run.ordinal);
     const std::size_t lane = cell % kCellLanes;
-    // Also across the end of a tile, unless nothing is seen behind it.
-    const bool goes_on = ordinal + kCellLanes < stretch.end || stretch.end == stretch.start + kTile;
-    const bool many = lane == 0 && goes_on && run_end - ordinal >= kGroupsAtOnce * kCellLanes;
-    const std::size_t lanes_count =
-        many ? kGroupsAtOnce * kCellLanes : std::min(kCellLanes - lane, run_end - ordinal);
-    const LaneRange lanes = {lane, lanes_count, ordinal - stretch.start};
-    const KeyGroups groups = {{run.keys + shape.keys_offset + (cell - lane) * keys.number_bytes(),
-                               run.keys + shape.key_scales_offset + (cell - lane) * keys.scale_bytes()},
-                              {kCellLanes * keys.number_bytes(), kCellLanes * keys.scale_bytes()},
-                              far.Beside(run, cell, ordinal)};
-    if (many) {
-      ScoreGroups<Keys, kGroupsAtOnce>(shape, groups, std::span(variants).first(queries.size()), lanes, tile);
+    const LaneRange lanes = {lane, std::min(kCellLanes - lane, run_end - ordinal), ordinal - stretch.start};
+    const KeyGroup group = {{run.keys + shape.keys_offset + (cell - lane) * keys.number_bytes(),
+                             run.keys + shape.key_scales_offset + (cell - lane) * keys.scale_bytes()},
+                            far.Beside(run, cell, ordinal)};
+    if (lanes.count == kCellLanes) {
+      if (waiting.count == kGroupsMax || waiting.variant != run.query)
+        ScoreWaiting<Keys>(shape, queries, waiting, tile);
+      waiting.variant = run.query;
+      waiting.at[waiting.count] = lanes.at;
+      waiting.groups[waiting.count++] = group;
     } else {
-      ScoreGroups<Keys, 1>(shape, groups, std::span(variants).first(queries.size()), lanes, tile);
+      const Variants variants = VariantsOf(queries, run.query);
+      InSome(queries.size(), [&](auto count, std::size_t q) KVASIR_LAMBDA {
+        ScorePart<Keys, count>(shape, group, lanes, variants.data() + q, tile.scores + q);
+      });
     }
     for (std::size_t i = cell; i < cell + lanes.count; ++i) {
       tile.values[ordinal++ - stretch.start] = {
@@ -188,33 +230,38 @@ std::size_t ScoreRun(const AttentionShape& shape, const CellRun& run, std::span<
   return ordinal;
 }
 
-// Scores the ordinals of `stretch`, and what ScoreRun() adds to them. Answers the ordinal behind the last.
-std::size_t ScoreTile(const AttentionShape& shape, std::span<const CellRun> runs,
+template <class Keys>
+std::size_t ScoreRuns(const AttentionShape& shape, std::span<const CellRun> runs,
                       std::span<const AttentionQuery> queries, const Stretch& stretch, FarCells& far,
                       Tile& tile) {
+  WaitingGroups waiting;
   std::size_t scored = stretch.begin;
   for (const CellRun& run : runs) {
     if (run.ordinal >= stretch.end) break;
     if (run.ordinal + run.count <= stretch.begin) continue;
-    switch (shape.key_element) {
-      case CacheElement::kF32:
-        scored = ScoreRun<FloatKeys<float>>(shape, run, queries, stretch, far, tile);
-        break;
-      case CacheElement::kF16:
-        scored = ScoreRun<FloatKeys<hwy::float16_t>>(shape, run, queries, stretch, far, tile);
-        break;
-      case CacheElement::kBF16:
-        scored = ScoreRun<FloatKeys<hwy::bfloat16_t>>(shape, run, queries, stretch, far, tile);
-        break;
-      case CacheElement::kQ8_0:
-        scored = ScoreRun<Q8_0Keys>(shape, run, queries, stretch, far, tile);
-        break;
-      case CacheElement::kQ4_0:
-        scored = ScoreRun<Q4_0Keys>(shape, run, queries, stretch, far, tile);
-        break;
-    }
+    scored = ScoreRun<Keys>(shape, run, queries, stretch, far, waiting, tile);
   }
+  ScoreWaiting<Keys>(shape, queries, waiting, tile);
   return scored;
+}
+
+// Scores the ordinals of `stretch`, and what ScoreRun() adds to them. Answers the ordinal behind the last.
+std::size_t ScoreTile(const AttentionShape& shape, std::span<const CellRun> runs,
+                      std::span<const AttentionQuery> queries, const Stretch& stretch, FarCells& far,
+                      Tile& tile) {
+  switch (shape.key_element) {
+    case CacheElement::kF32:
+      return ScoreRuns<FloatKeys<float>>(shape, runs, queries, stretch, far, tile);
+    case CacheElement::kF16:
+      return ScoreRuns<FloatKeys<hwy::float16_t>>(shape, runs, queries, stretch, far, tile);
+    case CacheElement::kBF16:
+      return ScoreRuns<FloatKeys<hwy::bfloat16_t>>(shape, runs, queries, stretch, far, tile);
+    case CacheElement::kQ8_0:
+      return ScoreRuns<Q8_0Keys>(shape, runs, queries, stretch, far, tile);
+    case CacheElement::kQ4_0:
+      return ScoreRuns<Q4_0Keys>(shape, runs, queries, stretch, far, tile);
+  }
+  return stretch.begin;
 }
 
 // Adds to the scores of the ordinals [begin, end) what each query adds by distance.
@@ -237,11 +284,17 @@ void CarryOver(std::size_t queries, std::size_t count, Tile& tile) {
 }
 
 // Sixteen numbers from `i` on; those outside [first, last) are `rest`.
-F16x LoadWithin(const float* numbers, std::size_t i, std::size_t first, std::size_t last, float rest) {
-  if (first <= i && i + 16 <= last) return LoadFloats(numbers + i);
+HWY_NOINLINE F16x LoadPart(const float* numbers, std::size_t i, std::size_t first, std::size_t last,
+                           float rest) {
   alignas(64) float lanes[16];
   for (std::size_t l = 0; l < 16; ++l) lanes[l] = i + l >= first && i + l < last ? numbers[i + l] : rest;
   return LoadFloats(lanes);
+}
+
+HWY_INLINE F16x LoadWithin(const float* numbers, std::size_t i, std::size_t first, std::size_t last,
+                           float rest) {
+  const bool whole = first <= i && i + 16 <= last;
+  return whole ? LoadFloats(numbers + i) : LoadPart(numbers, i, first, last, rest);
 }
 
 // Of sixteen numbers from `i` on, those within [first, last); the others stay.

@@ -27,13 +27,33 @@ struct StoredCells {
   const std::byte* scales;
 };
 
-// sums[g * kCount + q] += key[g] * query[q], one dimension after the other in ascending order. What the three
-// readers of keys have in common: Dot<kGroups, kCount>(keys, step, fetching, dims, queries, sums) for kGroups
-// groups of sixteen cells, whose numbers and scales lie so far apart.
-struct GroupStep {
-  std::size_t numbers = 0;
-  std::size_t scales = 0;
+// What is asked for while keys are read, a line of each at a time: as many bytes of keys as are read, and of
+// values. Memory is far, pages lie apart, and what the processor guesses ends with each of them; many
+// requests at once would hold up what is read meanwhile.
+struct Fetching {
+  const std::byte* keys = nullptr;
+  const std::byte* values = nullptr;
 };
+
+// The keys of sixteen cells, and what is asked for beside them.
+struct KeyGroup {
+  StoredCells keys;
+  Fetching fetching;
+};
+
+// Before dimension `d`, when every one takes kBytes bytes of keys. Floats go into the second cache: what is
+// asked for of them would drive each other and the tile at hand out of the first.
+template <std::size_t kBytes>
+HWY_INLINE void Fetch(const Fetching& fetching, std::size_t d) {
+  constexpr std::size_t kLine = 64;
+  constexpr int kNear = kBytes >= kCellLanes * 2 ? 2 : 3;
+  if (d % (kLine / kBytes) != 0) return;
+  __builtin_prefetch(fetching.keys + d * kBytes, 0, kNear);
+  __builtin_prefetch(fetching.values + d * kBytes, 0, kNear);
+}
+
+// sums[g * kCount + q] += key[g] * query[q], one dimension after the other in ascending order. What the three
+// readers of keys have in common: Dot<kGroups, kCount>(groups, dims, queries, sums).
 template <std::size_t kGroups, std::size_t kCount>
 HWY_INLINE void AddProducts(const F16x* keys, std::size_t d, const float* const* queries, F16x* sums) {
   Unrolled<kCount>([&](auto q) KVASIR_LAMBDA {
@@ -43,40 +63,16 @@ HWY_INLINE void AddProducts(const F16x* keys, std::size_t d, const float* const*
   });
 }
 
-// What is asked for while keys are read, a line of each at a time: as many bytes of keys as are read, and of
-// values. Memory is far, pages lie apart, and what the processor guesses ends with each of them; many
-// requests at once would hold up what is read meanwhile.
-struct Fetching {
-  const std::byte* keys = nullptr;
-  const std::byte* values = nullptr;
-};
-// Before dimension `d`, when every one takes kBytes bytes of keys. Floats go into the second cache: what is
-// asked for of them would drive each other and the tile at hand out of the first.
-template <std::size_t kBytes>
-HWY_INLINE void Fetch(const Fetching& fetching, std::size_t d) {
-  constexpr std::size_t kLine = 64;
-  if constexpr (kBytes >= kLine) {
-    for (std::size_t at = d * kBytes; at < (d + 1) * kBytes; at += kLine) {
-      __builtin_prefetch(fetching.keys + at, 0, 2);
-      __builtin_prefetch(fetching.values + at, 0, 2);
-    }
-  } else if (d % (kLine / kBytes) == 0) {
-    __builtin_prefetch(fetching.keys + d * kBytes);
-    __builtin_prefetch(fetching.values + d * kBytes);
-  }
-}
-
 template <class T>
 struct FloatKeys {
   template <std::size_t kGroups, std::size_t kCount>
-  static HWY_INLINE void Dot(const StoredCells& keys, const GroupStep& step, const Fetching& fetching,
-                             std::size_t dims, const float* const* queries, F16x* sums) {
+  static HWY_INLINE void Dot(const KeyGroup* groups, std::size_t dims, const float* const* queries,
+                             F16x* sums) {
     for (std::size_t d = 0; d < dims; ++d) {
-      Fetch<kGroups * kCellLanes * sizeof(T)>(fetching, d);
       F16x key[kGroups];
       Unrolled<kGroups>([&](auto g) KVASIR_LAMBDA {
-        const T* numbers = reinterpret_cast<const T*>(keys.numbers + g * step.numbers);
-        key[g] = LoadElements(numbers + d * kCellLanes);
+        Fetch<kCellLanes * sizeof(T)>(groups[g].fetching, d);
+        key[g] = LoadElements(reinterpret_cast<const T*>(groups[g].keys.numbers) + d * kCellLanes);
       });
       AddProducts<kGroups, kCount>(key, d, queries, sums);
     }
@@ -85,27 +81,27 @@ struct FloatKeys {
 
 // The scales of a block of dimensions, of sixteen cells each.
 template <std::size_t kGroups>
-HWY_INLINE void LoadScales(const StoredCells& keys, const GroupStep& step, std::size_t block, F16x* scales) {
+HWY_INLINE void LoadScales(const KeyGroup* groups, std::size_t block, F16x* scales) {
   Unrolled<kGroups>([&](auto g) KVASIR_LAMBDA {
-    const std::byte* const at = keys.scales + g * step.scales + block * kCellLanes * CellLayout::kScaleBytes;
+    const std::byte* const at = groups[g].keys.scales + block * kCellLanes * CellLayout::kScaleBytes;
     scales[g] = LoadElements(reinterpret_cast<const hwy::float16_t*>(at));
   });
 }
 
 struct Q8_0Keys {
   template <std::size_t kGroups, std::size_t kCount>
-  static HWY_INLINE void Dot(const StoredCells& keys, const GroupStep& step, const Fetching& fetching,
-                             std::size_t dims, const float* const* queries, F16x* sums) {
-    const auto* numbers = reinterpret_cast<const std::int8_t*>(keys.numbers);
+  static HWY_INLINE void Dot(const KeyGroup* groups, std::size_t dims, const float* const* queries,
+                             F16x* sums) {
     for (std::size_t begin = 0; begin < dims; begin += kBlockDims) {
       F16x scale[kGroups];
-      LoadScales<kGroups>(keys, step, begin / kBlockDims, scale);
+      LoadScales<kGroups>(groups, begin / kBlockDims, scale);
       const std::size_t end = std::min(dims, begin + kBlockDims);
       for (std::size_t d = begin; d < end; ++d) {
-        Fetch<kGroups * kCellLanes>(fetching, d);
         F16x key[kGroups];
         Unrolled<kGroups>([&](auto g) KVASIR_LAMBDA {
-          key[g] = Mul(LoadQuants(numbers + g * step.numbers + d * kCellLanes), scale[g]);
+          Fetch<kCellLanes>(groups[g].fetching, d);
+          const auto* numbers = reinterpret_cast<const std::int8_t*>(groups[g].keys.numbers);
+          key[g] = Mul(LoadQuants(numbers + d * kCellLanes), scale[g]);
         });
         AddProducts<kGroups, kCount>(key, d, queries, sums);
       }
@@ -115,19 +111,19 @@ struct Q8_0Keys {
 
 struct Q4_0Keys {
   template <std::size_t kGroups, std::size_t kCount>
-  static HWY_INLINE void Dot(const StoredCells& keys, const GroupStep& step, const Fetching& fetching,
-                             std::size_t dims, const float* const* queries, F16x* sums) {
-    const auto* numbers = reinterpret_cast<const std::uint8_t*>(keys.numbers);
+  static HWY_INLINE void Dot(const KeyGroup* groups, std::size_t dims, const float* const* queries,
+                             F16x* sums) {
     for (std::size_t begin = 0; begin < dims; begin += kBlockDims) {
       F16x scale[kGroups];
-      LoadScales<kGroups>(keys, step, begin / kBlockDims, scale);
+      LoadScales<kGroups>(groups, begin / kBlockDims, scale);
       const std::size_t end = std::min(dims, begin + kBlockDims);
       for (std::size_t d = begin; d < end; d += 2) {
-        Fetch<kGroups * kCellLanes>(fetching, d / 2);
         F16x low[kGroups];
         F16x high[kGroups];
         Unrolled<kGroups>([&](auto g) KVASIR_LAMBDA {
-          const std::uint8_t* pair = numbers + g * step.numbers + d / 2 * kCellLanes;
+          Fetch<kCellLanes>(groups[g].fetching, d / 2);
+          const auto* numbers = reinterpret_cast<const std::uint8_t*>(groups[g].keys.numbers);
+          const std::uint8_t* pair = numbers + d / 2 * kCellLanes;
           low[g] = Mul(LoadNibbles<Nibble::kLow>(pair), scale[g]);
           high[g] = Mul(LoadNibbles<Nibble::kHigh>(pair), scale[g]);
         });
