@@ -116,7 +116,7 @@ void ThreadPool::call_sleepers(std::size_t count) {
 void ThreadPool::take_chunks(std::size_t self) noexcept {
   std::uint32_t done = 0;
   while (take_chunk(self)) ++done;
-  if (done == 0 || (undone_ -= done) > 0) return;
+  if (done == 0 || undone_.fetch_sub(done) > done) return;
   // Under the lock, so that a caller between its last look and its wait is not missed.
   const base::Lock lock(sleep_);
   done_.notify_one();

@@ -62,6 +62,12 @@ struct WaitingGroups {
   std::size_t at[kGroupsMax];  // where their scores stand in the tile
   std::size_t count = 0;
   std::size_t variant = 0;
+
+  void add(const KeyGroup& group, std::size_t slot, std::size_t of_variant) {
+    groups[count] = group;
+    at[count++] = slot;
+    variant = of_variant;
+  }
 };
 
 // What a query takes of a tile: its cells [first, last), whose scores have become weights.
@@ -193,6 +199,16 @@ class FarCells {
   std::size_t value_bytes_;
 };
 
+// Scores some of a group's cells at once.
+template <class Keys>
+void ScoreLanes(const AttentionShape& shape, const KeyGroup& group, const LaneRange& lanes,
+                std::span<const AttentionQuery> queries, std::size_t variant, Tile& tile) {
+  const Variants variants = VariantsOf(queries, variant);
+  InSome(queries.size(), [&](auto count, std::size_t q) KVASIR_LAMBDA {
+    ScorePart<Keys, count>(shape, group, lanes, variants.data() + q, tile.scores + q);
+  });
+}
+
 // Scores the ordinals of `stretch` that lie in `run`, and the cells behind them in the same group of lanes;
 // whole groups may be left waiting. Answers the ordinal behind the last.
 template <class Keys>
@@ -212,14 +228,9 @@ std::size_t ScoreRun(const AttentionShape& shape, const CellRun& run, std::span<
     if (lanes.count == kCellLanes) {
       if (waiting.count == kGroupsMax || waiting.variant != run.query)
         ScoreWaiting<Keys>(shape, queries, waiting, tile);
-      waiting.variant = run.query;
-      waiting.at[waiting.count] = lanes.at;
-      waiting.groups[waiting.count++] = group;
+      waiting.add(group, lanes.at, run.query);
     } else {
-      const Variants variants = VariantsOf(queries, run.query);
-      InSome(queries.size(), [&](auto count, std::size_t q) KVASIR_LAMBDA {
-        ScorePart<Keys, count>(shape, group, lanes, variants.data() + q, tile.scores + q);
-      });
+      ScoreLanes<Keys>(shape, group, lanes, queries, run.query, tile);
     }
     for (std::size_t i = cell; i < cell + lanes.count; ++i) {
       tile.values[ordinal++ - stretch.start] = {

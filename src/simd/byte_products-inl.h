@@ -44,8 +44,7 @@ class BlockReader {
           kStep % 2 == 0 ? Isa::And(both, 15) : Isa::And(Isa::template Shift<-4>(both), 15);
       if constexpr (kBits == 5) return Isa::Or(low, Bits<kStep, 4>(lines));
       if constexpr (kBits == 6) return Isa::Or(low, Pairs<kStep, 4>(lines));
-      if constexpr (kRecipe.table == CodeTable::kNonLinear4) return Isa::LookUp(kNonLinearCodes, low);
-      if constexpr (kRecipe.table == CodeTable::kTwiceFloat4) return Isa::LookUp(kTwiceFloatCodes, low);
+      if constexpr (kRecipe.table != CodeTable::kNone) return Isa::LookUp(kRaised, low);
       return low;
     }
   }
@@ -69,7 +68,10 @@ class BlockReader {
       return Isa::SignedBytes(block_ + kLayout.sub_scales + sub * 16);
     }
   }
-  KVASIR_INLINE Isa::Floats ScaleOfBlock() const { return Isa::Halves(block_); }
+  KVASIR_INLINE Isa::Floats ScaleOfBlock() const {
+    if constexpr (kFactor != 1) return Isa::Mul(Isa::Halves(block_), Isa::Splat(&kFactor));
+    return Isa::Halves(block_);
+  }
   KVASIR_INLINE Isa::Floats Offset(std::size_t sub) const {
     return Isa::Halves(block_ + kLayout.offsets + sub * kLayout.scale_step);
   }
@@ -80,14 +82,14 @@ class BlockReader {
   }
 
  private:
-  // Tables of numbers + 128, so that codes are not negative.
-  static constexpr std::array<std::uint8_t, 16> Raised(const std::array<std::int8_t, 16>& table) {
+  // The numbers of the table + 128, so that codes are not negative.
+  static constexpr std::array<std::uint8_t, 16> kRaised = [] {
     std::array<std::uint8_t, 16> raised{};
-    for (std::size_t i = 0; i < 16; ++i) raised[i] = static_cast<std::uint8_t>(table[i] + 128);
+    for (std::size_t i = 0; i < 16; ++i)
+      raised[i] = static_cast<std::uint8_t>(numbers_of(kRecipe.table)[i] + 128);
     return raised;
-  }
-  static constexpr std::array<std::uint8_t, 16> kNonLinearCodes = Raised(quant::kNonLinear4);
-  static constexpr std::array<std::uint8_t, 16> kTwiceFloatCodes = Raised(quant::kTwiceFloat4);
+  }();
+  static constexpr float kFactor = kRecipe.factor;
 
   // Two bits of the pairs among `lines`, or the single bits, moved left by kLeft.
   template <std::size_t kStep, int kLeft>
@@ -414,6 +416,14 @@ void Multiply(const Panels& weights, std::size_t first, std::size_t last, const 
       return MultiplyKind<PanelKind::kIQ4_XS>(weights, first, last, x, out);
     case PanelKind::kMXFP4:
       return MultiplyKind<PanelKind::kMXFP4>(weights, first, last, x, out);
+    case PanelKind::kNVFP4:
+      return MultiplyKind<PanelKind::kNVFP4>(weights, first, last, x, out);
+    case PanelKind::kIQ3_XXS:
+      return MultiplyKind<PanelKind::kIQ3_XXS>(weights, first, last, x, out);
+    case PanelKind::kIQ3_S:
+      return MultiplyKind<PanelKind::kIQ3_S>(weights, first, last, x, out);
+    case PanelKind::kIQ2_S:
+      return MultiplyKind<PanelKind::kIQ2_S>(weights, first, last, x, out);
     case PanelKind::kF32:
     case PanelKind::kF16:
     case PanelKind::kBF16:

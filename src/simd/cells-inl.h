@@ -37,7 +37,7 @@ struct Fetching {
 
 // The keys of sixteen cells, and what is asked for beside them.
 struct KeyGroup {
-  StoredCells keys;
+  StoredCells keys = {};
   Fetching fetching;
 };
 

@@ -10,6 +10,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "quant/codebooks.h"
+
 namespace kvasir::simd {
 
 enum class PanelKind : std::uint8_t {
@@ -29,6 +31,10 @@ enum class PanelKind : std::uint8_t {
   kIQ4_NL,
   kIQ4_XS,
   kMXFP4,
+  kNVFP4,
+  kIQ3_XXS,
+  kIQ3_S,
+  kIQ2_S,
 };
 
 // How the scale of a sub-block comes about.
@@ -38,8 +44,39 @@ enum class ScaleForm : std::uint8_t {
   kSuper,     // a half float for 256 numbers, times a signed byte for each sub-block
 };
 
-// Two tables of sixteen numbers that four bits may index; each is less than 128 in magnitude.
-enum class CodeTable : std::uint8_t { kNone, kNonLinear4, kTwiceFloat4 };
+// Tables of sixteen numbers that four bits may index; each is less than 128 in magnitude.
+enum class CodeTable : std::uint8_t { kNone, kNonLinear4, kTwiceFloat4, kLevels3Xxs, kLevels3S, kLevels2S };
+
+// Levels and, from the ninth on, what is below 0: the numbers of grids, a level and a sign each.
+template <std::size_t kLevels>
+[[nodiscard]] constexpr std::array<std::int8_t, 16> levels_and_signs(
+    const std::array<std::uint8_t, kLevels>& levels) noexcept {
+  std::array<std::int8_t, 16> numbers{};
+  for (std::size_t i = 0; i < kLevels; ++i) {
+    numbers[i] = static_cast<std::int8_t>(levels[i]);
+    numbers[i + 8] = static_cast<std::int8_t>(-numbers[i]);
+  }
+  return numbers;
+}
+
+// The numbers of a table; zeros of kNone.
+[[nodiscard]] constexpr std::array<std::int8_t, 16> numbers_of(CodeTable table) noexcept {
+  switch (table) {
+    case CodeTable::kNonLinear4:
+      return quant::kNonLinear4;
+    case CodeTable::kTwiceFloat4:
+      return quant::kTwiceFloat4;
+    case CodeTable::kLevels3Xxs:
+      return levels_and_signs(quant::kLevelsIq3Xxs);
+    case CodeTable::kLevels3S:
+      return levels_and_signs(quant::kLevelsIq3S);
+    case CodeTable::kLevels2S:
+      return levels_and_signs(quant::kLevelsIq2S);
+    case CodeTable::kNone:
+      break;
+  }
+  return {};
+}
 
 // What products must know of a kind of codes.
 struct CodeRecipe {
@@ -49,6 +86,7 @@ struct CodeRecipe {
   ScaleForm scale = ScaleForm::kHalf;
   bool offsets = false;  // of the form of the scale
   CodeTable table = CodeTable::kNone;
+  float factor = 1;  // a power of two that the scale of 256 numbers is multiplied by
 
   [[nodiscard]] constexpr int zero() const noexcept { return zero_bits < 0 ? 0 : 1 << zero_bits; }
 };
@@ -87,6 +125,23 @@ inline constexpr std::size_t kSuperBlock = 256;
       return {.bits = 4, .zero_bits = 7, .scale = ScaleForm::kSuper, .table = CodeTable::kNonLinear4};
     case PanelKind::kMXFP4:
       return {.bits = 4, .zero_bits = 7, .scale = ScaleForm::kExponent, .table = CodeTable::kTwiceFloat4};
+    case PanelKind::kNVFP4:
+      return {.bits = 4, .zero_bits = 7, .sub = 16, .table = CodeTable::kTwiceFloat4};
+    case PanelKind::kIQ3_XXS:
+      return {.bits = 4,
+              .zero_bits = 7,
+              .scale = ScaleForm::kSuper,
+              .table = CodeTable::kLevels3Xxs,
+              .factor = 0.25F};
+    case PanelKind::kIQ3_S:
+      return {.bits = 4, .zero_bits = 7, .scale = ScaleForm::kSuper, .table = CodeTable::kLevels3S};
+    case PanelKind::kIQ2_S:
+      return {.bits = 4,
+              .zero_bits = 7,
+              .sub = 16,
+              .scale = ScaleForm::kSuper,
+              .table = CodeTable::kLevels2S,
+              .factor = 0.125F};
     default:
       return {.bits = 8, .zero_bits = 7};
   }

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 
 #include "quant/codebooks.h"
 #include "quant/codec.h"
+#include "quant/half.h"
 
 namespace kvasir::simd {
 namespace {
@@ -245,7 +247,90 @@ struct NonLinear4Blocks {
   }
 };
 
-template <PanelKind kKind, class Blocks>
+// The codes of four numbers of a grid: the levels of a point, `bits` each, and their signs.
+std::uint32_t levels_with_signs(unsigned point, std::size_t bits, unsigned signs) {
+  std::uint32_t four = 0;
+  for (std::size_t j = 0; j < 4; ++j) {
+    const std::uint32_t level = (point >> (j * bits)) & ((1U << bits) - 1U) & 7U;
+    four |= (level | ((signs >> j) & 1U) << 3) << (8 * j);
+  }
+  return four;
+}
+
+// Calls four(block) for the block of every row.
+template <class Four>
+Words of_rows(const RawBlocks& from, const Four& four) {
+  Words out{};
+  for (std::size_t row = 0; row < from.rows(); ++row) out[row] = four(from.of(row));
+  return out;
+}
+
+struct Grid3XxsBlocks {
+  static constexpr std::size_t kBytes = 98, kScale = 0;
+  static std::uint32_t word(const std::uint8_t* block, std::size_t i) {
+    return quant::load_u32(block + 66 + 4 * i);
+  }
+  static void take(const std::uint8_t* block, SubNumbers& out) {
+    for (std::size_t i = 0; i < 8; ++i)
+      out.scales[i] = static_cast<std::uint8_t>(2 * (word(block, i) >> 28) + 1);
+  }
+  static Words codes(const RawBlocks& from, std::size_t k) {
+    return of_rows(from, [k](const std::uint8_t* block) {
+      const unsigned seven = (word(block, k / 32) >> (k % 32 / 8 * 7)) & 127U;
+      const unsigned signs = seven | (static_cast<unsigned>(std::popcount(seven)) & 1U) << 7;
+      return levels_with_signs(quant::kGridIq3Xxs[block[2 + k / 4]], 4, signs >> (k % 8));
+    });
+  }
+};
+
+struct Grid3SBlocks {
+  static constexpr std::size_t kBytes = 110, kScale = 0;
+  static void take(const std::uint8_t* block, SubNumbers& out) {
+    for (std::size_t i = 0; i < 8; ++i)
+      out.scales[i] = static_cast<std::uint8_t>(2 * ((block[106 + i / 2] >> (4 * (i % 2))) & 15) + 1);
+  }
+  static Words codes(const RawBlocks& from, std::size_t k) {
+    return of_rows(from, [k](const std::uint8_t* block) {
+      const unsigned ninth = (unsigned{block[66 + k / 32]} >> (k % 32 / 4)) & 1U;
+      return levels_with_signs(quant::kGridIq3S[block[2 + k / 4] | ninth << 8], 4,
+                               unsigned{block[74 + k / 8]} >> (k % 8));
+    });
+  }
+};
+
+struct Grid2SBlocks {
+  static constexpr std::size_t kBytes = 82, kScale = 0;
+  static void take(const std::uint8_t* block, SubNumbers& out) {
+    for (std::size_t i = 0; i < 16; ++i)
+      out.scales[i] = static_cast<std::uint8_t>(2 * ((block[74 + i / 2] >> (4 * (i % 2))) & 15) + 1);
+  }
+  static Words codes(const RawBlocks& from, std::size_t k) {
+    return of_rows(from, [k](const std::uint8_t* block) {
+      const unsigned top = (unsigned{block[66 + k / 32]} >> (k % 32 / 8 * 2)) & 3U;
+      const unsigned point = quant::kGridIq2S[block[2 + k / 8] | top << 8];
+      return levels_with_signs(point >> (k % 8 * 2), 2, unsigned{block[34 + k / 8]} >> (k % 8));
+    });
+  }
+};
+
+// Four scales of 16 numbers each, floats of eight bits that halves hold exactly, then their nibbles.
+void put_small_floats(const RawBlocks& from, std::size_t k, const PanelWriter<PanelKind::kNVFP4>& to) {
+  for (std::size_t row = 0; row < from.rows(); ++row) {
+    for (std::size_t i = 0; i < 4; ++i) {
+      const std::uint16_t scale = quant::float_to_half(quant::half_float8(from.of(row)[i]));
+      std::memcpy(to.scale(k + 16 * i, row), &scale, sizeof(scale));
+    }
+  }
+  for (std::size_t i = 0; i < 4; ++i) {
+    for (std::size_t j = 0; j < 8; j += 4) {
+      const Words both = from.words(4 + 8 * i + j);
+      to.codes(k + 16 * i + j, field(both, 0, 15));
+      to.codes(k + 16 * i + j + 8, field(both, 4, 15));
+    }
+  }
+}
+
+template <class Blocks, PanelKind kKind>
 void put_super(const RawBlocks& from, std::size_t k, const PanelWriter<kKind>& to) {
   constexpr CodeRecipe kRecipe = recipe_of(kKind);
   for (std::size_t row = 0; row < from.rows(); ++row) {
@@ -263,23 +348,19 @@ void put_super(const RawBlocks& from, std::size_t k, const PanelWriter<kKind>& t
 }
 
 template <PanelKind kKind>
-void put_simple_rows(const RawRows& rows, std::size_t columns, std::uint8_t* panel) {
+void put_simple_rows(const RawRows& rows, std::size_t columns, const PanelWriter<kKind>& to) {
   const std::size_t bytes = rows.stride / (columns / 32);
-  for (std::size_t k = 0; k < columns; k += 32)
-    put_simple<kKind>(RawBlocks(rows, k / 32 * bytes), k, PanelWriter<kKind>(panel));
+  for (std::size_t k = 0; k < columns; k += 32) put_simple(RawBlocks(rows, k / 32 * bytes), k, to);
 }
 
-template <PanelKind kKind, class Blocks>
-void put_super_rows(const RawRows& rows, std::size_t columns, std::uint8_t* panel) {
-  for (std::size_t k = 0; k < columns; k += kSuperBlock) {
-    const RawBlocks from(rows, k / kSuperBlock * Blocks::kBytes);
-    put_super<kKind, Blocks>(from, k, PanelWriter<kKind>(panel));
-  }
+template <class Blocks, PanelKind kKind>
+void put_super_rows(const RawRows& rows, std::size_t columns, const PanelWriter<kKind>& to) {
+  for (std::size_t k = 0; k < columns; k += kSuperBlock)
+    put_super<Blocks>(RawBlocks(rows, k / kSuperBlock * Blocks::kBytes), k, to);
 }
 
 int number_of(const CodeRecipe& recipe, unsigned code) {
-  if (recipe.table == CodeTable::kNonLinear4) return quant::kNonLinear4[code];
-  if (recipe.table == CodeTable::kTwiceFloat4) return quant::kTwiceFloat4[code];
+  if (recipe.table != CodeTable::kNone) return numbers_of(recipe.table)[code];
   return static_cast<int>(code) - recipe.zero();
 }
 
@@ -301,31 +382,41 @@ unsigned PanelLane::code(std::size_t k) const {
 void put_codes(PanelKind kind, const RawRows& rows, std::size_t columns, std::uint8_t* panel) {
   switch (kind) {
     case PanelKind::kQ8_0:
-      return put_simple_rows<PanelKind::kQ8_0>(rows, columns, panel);
+      return put_simple_rows(rows, columns, PanelWriter<PanelKind::kQ8_0>(panel));
     case PanelKind::kQ4_0:
-      return put_simple_rows<PanelKind::kQ4_0>(rows, columns, panel);
+      return put_simple_rows(rows, columns, PanelWriter<PanelKind::kQ4_0>(panel));
     case PanelKind::kQ4_1:
-      return put_simple_rows<PanelKind::kQ4_1>(rows, columns, panel);
+      return put_simple_rows(rows, columns, PanelWriter<PanelKind::kQ4_1>(panel));
     case PanelKind::kQ5_0:
-      return put_simple_rows<PanelKind::kQ5_0>(rows, columns, panel);
+      return put_simple_rows(rows, columns, PanelWriter<PanelKind::kQ5_0>(panel));
     case PanelKind::kQ5_1:
-      return put_simple_rows<PanelKind::kQ5_1>(rows, columns, panel);
+      return put_simple_rows(rows, columns, PanelWriter<PanelKind::kQ5_1>(panel));
     case PanelKind::kQ2_K:
-      return put_super_rows<PanelKind::kQ2_K, Q2Blocks>(rows, columns, panel);
+      return put_super_rows<Q2Blocks>(rows, columns, PanelWriter<PanelKind::kQ2_K>(panel));
     case PanelKind::kQ3_K:
-      return put_super_rows<PanelKind::kQ3_K, Q3Blocks>(rows, columns, panel);
+      return put_super_rows<Q3Blocks>(rows, columns, PanelWriter<PanelKind::kQ3_K>(panel));
     case PanelKind::kQ4_K:
-      return put_super_rows<PanelKind::kQ4_K, Q4Blocks>(rows, columns, panel);
+      return put_super_rows<Q4Blocks>(rows, columns, PanelWriter<PanelKind::kQ4_K>(panel));
     case PanelKind::kQ5_K:
-      return put_super_rows<PanelKind::kQ5_K, Q5Blocks>(rows, columns, panel);
+      return put_super_rows<Q5Blocks>(rows, columns, PanelWriter<PanelKind::kQ5_K>(panel));
     case PanelKind::kQ6_K:
-      return put_super_rows<PanelKind::kQ6_K, Q6Blocks>(rows, columns, panel);
+      return put_super_rows<Q6Blocks>(rows, columns, PanelWriter<PanelKind::kQ6_K>(panel));
     case PanelKind::kIQ4_NL:
-      return put_simple_rows<PanelKind::kIQ4_NL>(rows, columns, panel);
+      return put_simple_rows(rows, columns, PanelWriter<PanelKind::kIQ4_NL>(panel));
     case PanelKind::kIQ4_XS:
-      return put_super_rows<PanelKind::kIQ4_XS, NonLinear4Blocks>(rows, columns, panel);
+      return put_super_rows<NonLinear4Blocks>(rows, columns, PanelWriter<PanelKind::kIQ4_XS>(panel));
     case PanelKind::kMXFP4:
-      return put_simple_rows<PanelKind::kMXFP4>(rows, columns, panel);
+      return put_simple_rows(rows, columns, PanelWriter<PanelKind::kMXFP4>(panel));
+    case PanelKind::kNVFP4:
+      for (std::size_t k = 0; k < columns; k += 64)
+        put_small_floats(RawBlocks(rows, k / 64 * 36), k, PanelWriter<PanelKind::kNVFP4>(panel));
+      return;
+    case PanelKind::kIQ3_XXS:
+      return put_super_rows<Grid3XxsBlocks>(rows, columns, PanelWriter<PanelKind::kIQ3_XXS>(panel));
+    case PanelKind::kIQ3_S:
+      return put_super_rows<Grid3SBlocks>(rows, columns, PanelWriter<PanelKind::kIQ3_S>(panel));
+    case PanelKind::kIQ2_S:
+      return put_super_rows<Grid2SBlocks>(rows, columns, PanelWriter<PanelKind::kIQ2_S>(panel));
     case PanelKind::kF32:
     case PanelKind::kF16:
     case PanelKind::kBF16:
@@ -338,7 +429,7 @@ void read_sub_block(const PanelLane& lane, std::size_t sub, SubBlock& out) noexc
   const std::size_t k = sub * recipe.sub;
   out.offset = 0;
   if (recipe.scale == ScaleForm::kSuper) {
-    out.super_scale = quant::load_half(lane.scale(k));
+    out.super_scale = quant::load_half(lane.scale(k)) * recipe.factor;
     out.sub_scale = static_cast<std::int8_t>(lane.sub_scale(k));
     out.scale = out.super_scale * static_cast<float>(out.sub_scale);
     if (recipe.offsets) {

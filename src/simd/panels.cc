@@ -70,6 +70,14 @@ PanelKind panel_kind(BlockType type) noexcept {
       return PanelKind::kIQ4_XS;
     case BlockType::kMXFP4:
       return PanelKind::kMXFP4;
+    case BlockType::kNVFP4:
+      return PanelKind::kNVFP4;
+    case BlockType::kIQ3_XXS:
+      return PanelKind::kIQ3_XXS;
+    case BlockType::kIQ3_S:
+      return PanelKind::kIQ3_S;
+    case BlockType::kIQ2_S:
+      return PanelKind::kIQ2_S;
     default:
       return PanelKind::kF32;
   }

@@ -140,7 +140,10 @@ std::vector<Case> cases() {
       {"WeightsQ4_K", {.embedding = 256, .feed_forward = 256, .type = BlockType::kQ4_K}},
       {"WeightsQ6_K", {.embedding = 256, .feed_forward = 256, .type = BlockType::kQ6_K}},
       {"WeightsIQ4_XS", {.embedding = 256, .feed_forward = 256, .type = BlockType::kIQ4_XS}},
-      {"WeightsUnpackedAtLoad", {.embedding = 256, .feed_forward = 256, .type = BlockType::kIQ3_S}},
+      {"WeightsIQ3_XXS", {.embedding = 256, .feed_forward = 256, .type = BlockType::kIQ3_XXS}},
+      {"WeightsIQ2_S", {.embedding = 256, .feed_forward = 256, .type = BlockType::kIQ2_S}},
+      {"WeightsNVFP4", {.feed_forward = 192, .type = BlockType::kNVFP4}},
+      {"WeightsUnpackedAtLoad", {.embedding = 256, .feed_forward = 256, .type = BlockType::kTQ2_0}},
       {"ExpertsOfQ4_0", {.feed_forward = 96, .experts = 4, .experts_used = 2, .type = BlockType::kQ4_0}},
   };
 }

@@ -68,6 +68,7 @@ Exact exact_product(const Panels& weights, std::size_t row, const ByteColumns& x
 // a path goes through at once.
 std::vector<std::size_t> widths_of(BlockType type) {
   if (quant::block_type_info(type).values == 32) return {512, 32, 928, 8192 + 32};
+  if (quant::block_type_info(type).values == 64) return {512, 64, 960, 8192 + 64};
   return {512, 8192 + 256};
 }
 
@@ -149,7 +150,8 @@ INSTANTIATE_TEST_SUITE_P(
     Panels, EveryCode,
     testing::Values(BlockType::kQ8_0, BlockType::kQ4_0, BlockType::kQ4_1, BlockType::kQ5_0, BlockType::kQ5_1,
                     BlockType::kQ2_K, BlockType::kQ3_K, BlockType::kQ4_K, BlockType::kQ5_K, BlockType::kQ6_K,
-                    BlockType::kIQ4_NL, BlockType::kIQ4_XS, BlockType::kMXFP4),
+                    BlockType::kIQ4_NL, BlockType::kIQ4_XS, BlockType::kMXFP4, BlockType::kNVFP4,
+                    BlockType::kIQ3_XXS, BlockType::kIQ3_S, BlockType::kIQ2_S),
     [](const auto& kind) { return std::string(quant::block_type_info(kind.param).name); });
 
 // Codes and bytes of the greatest magnitude everywhere: no path may saturate.
