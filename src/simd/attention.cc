@@ -34,12 +34,27 @@ constexpr std::size_t GroupsAtOnce(std::size_t queries) {
 }
 constexpr std::size_t kGroupsMax = GroupsAtOnce(1);
 
+// Whole groups that wait to be scored together: for the same variants of the queries.
+struct WaitingGroups {
+  KeyGroup groups[kGroupsMax];
+  std::size_t at[kGroupsMax];  // where their scores stand in the tile
+  std::size_t count = 0;
+  std::size_t variant = 0;
+
+  void add(const KeyGroup& group, std::size_t slot, std::size_t of_variant) {
+    groups[count] = group;
+    at[count++] = slot;
+    variant = of_variant;
+  }
+};
+
 // One tile of scores, and where the values of its cells lie. A group that reaches into the next tile is
 // scored once, whole: what is the next tile's lies behind this one's until CarryOver().
 constexpr std::size_t kTileSlots = kTile + kCellLanes;
 struct Tile {
   alignas(64) float scores[kQueriesAtOnce][kTileSlots];
   StoredCells values[kTileSlots];
+  WaitingGroups waiting;
 };
 
 // The ordinals [begin, end) of the tile that begins at ordinal `start`.
@@ -54,20 +69,6 @@ struct LaneRange {
   std::size_t lane;
   std::size_t count;
   std::size_t at;
-};
-
-// Whole groups that wait to be scored together: for the same variants of the queries.
-struct WaitingGroups {
-  KeyGroup groups[kGroupsMax];
-  std::size_t at[kGroupsMax];  // where their scores stand in the tile
-  std::size_t count = 0;
-  std::size_t variant = 0;
-
-  void add(const KeyGroup& group, std::size_t slot, std::size_t of_variant) {
-    groups[count] = group;
-    at[count++] = slot;
-    variant = of_variant;
-  }
 };
 
 // What a query takes of a tile: its cells [first, last), whose scores have become weights.
@@ -146,8 +147,8 @@ Variants VariantsOf(std::span<const AttentionQuery> queries, std::size_t variant
 
 // Scores the groups that wait.
 template <class Keys>
-void ScoreWaiting(const AttentionShape& shape, std::span<const AttentionQuery> queries,
-                  WaitingGroups& waiting, Tile& tile) {
+void ScoreWaiting(const AttentionShape& shape, std::span<const AttentionQuery> queries, Tile& tile) {
+  WaitingGroups& waiting = tile.waiting;
   const Variants variants = VariantsOf(queries, waiting.variant);
   InSome(queries.size(), [&](auto count, std::size_t q) KVASIR_LAMBDA {
     constexpr std::size_t kAtOnce = GroupsAtOnce(count);
@@ -199,6 +200,22 @@ class FarCells {
   std::size_t value_bytes_;
 };
 
+// Where the keys of the group that begins with a cell lie.
+HWY_INLINE StoredCells KeysOf(const AttentionShape& shape, const CellLayout& keys, const CellRun& run,
+                              std::size_t cell) {
+  return {run.keys + shape.keys_offset + cell * keys.number_bytes(),
+          run.keys + shape.key_scales_offset + cell * keys.scale_bytes()};
+}
+
+// Notes where the values of the lanes lie, the first of which is `cell`.
+HWY_INLINE void PlaceValues(const AttentionShape& shape, const CellLayout& values, const CellRun& run,
+                            std::size_t cell, const LaneRange& lanes, Tile& tile) {
+  for (std::size_t i = 0; i < lanes.count; ++i) {
+    tile.values[lanes.at + i] = {run.values + shape.values_offset + (cell + i) * values.number_bytes(),
+                                 run.values + shape.value_scales_offset + (cell + i) * values.scale_bytes()};
+  }
+}
+
 // Scores some of a group's cells at once.
 template <class Keys>
 void ScoreLanes(const AttentionShape& shape, const KeyGroup& group, const LaneRange& lanes,
@@ -213,7 +230,7 @@ void ScoreLanes(const AttentionShape& shape, const KeyGroup& group, const LaneRa
 // whole groups may be left waiting. Answers the ordinal behind the last.
 template <class Keys>
 std::size_t ScoreRun(const AttentionShape& shape, const CellRun& run, std::span<const AttentionQuery> queries,
-                     const Stretch& stretch, FarCells& far, WaitingGroups& waiting, Tile& tile) {
+                     const Stretch& stretch, FarCells& far, Tile& tile) {
   const CellLayout keys = key_layout(shape.key_element, shape.key_dims);
   const CellLayout values = value_layout(shape.value_element, shape.value_dims);
   std::size_t ordinal = std::max(stretch.begin, run.ordinal);
@@ -222,21 +239,16 @@ std::size_t ScoreRun(const AttentionShape& shape, const CellRun& run, std::span<
     const std::size_t cell = run.cell + (ordinal - run.ordinal);
     const std::size_t lane = cell % kCellLanes;
     const LaneRange lanes = {lane, std::min(kCellLanes - lane, run_end - ordinal), ordinal - stretch.start};
-    const KeyGroup group = {{run.keys + shape.keys_offset + (cell - lane) * keys.number_bytes(),
-                             run.keys + shape.key_scales_offset + (cell - lane) * keys.scale_bytes()},
-                            far.Beside(run, cell, ordinal)};
+    const KeyGroup group = {KeysOf(shape, keys, run, cell - lane), far.Beside(run, cell, ordinal)};
     if (lanes.count == kCellLanes) {
-      if (waiting.count == kGroupsMax || waiting.variant != run.query)
-        ScoreWaiting<Keys>(shape, queries, waiting, tile);
-      waiting.add(group, lanes.at, run.query);
+      if (tile.waiting.count == kGroupsMax || tile.waiting.variant != run.query)
+        ScoreWaiting<Keys>(shape, queries, tile);
+      tile.waiting.add(group, lanes.at, run.query);
     } else {
       ScoreLanes<Keys>(shape, group, lanes, queries, run.query, tile);
     }
-    for (std::size_t i = cell; i < cell + lanes.count; ++i) {
-      tile.values[ordinal++ - stretch.start] = {
-          run.values + shape.values_offset + i * values.number_bytes(),
-          run.values + shape.value_scales_offset + i * values.scale_bytes()};
-    }
+    PlaceValues(shape, values, run, cell, lanes, tile);
+    ordinal += lanes.count;
   }
   return ordinal;
 }
@@ -245,14 +257,13 @@ template <class Keys>
 std::size_t ScoreRuns(const AttentionShape& shape, std::span<const CellRun> runs,
                       std::span<const AttentionQuery> queries, const Stretch& stretch, FarCells& far,
                       Tile& tile) {
-  WaitingGroups waiting;
   std::size_t scored = stretch.begin;
   for (const CellRun& run : runs) {
     if (run.ordinal >= stretch.end) break;
     if (run.ordinal + run.count <= stretch.begin) continue;
-    scored = ScoreRun<Keys>(shape, run, queries, stretch, far, waiting, tile);
+    scored = ScoreRun<Keys>(shape, run, queries, stretch, far, tile);
   }
-  ScoreWaiting<Keys>(shape, queries, waiting, tile);
+  ScoreWaiting<Keys>(shape, queries, tile);
   return scored;
 }
 
