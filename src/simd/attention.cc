@@ -11,6 +11,7 @@
 // Highway must come first.
 #include "hwy/highway.h"
 #include "simd/cells-inl.h"
+#include "simd/far_cells-inl.h"
 #include "simd/lanes-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -166,39 +167,6 @@ void ScoreWaiting(const AttentionShape& shape, std::span<const AttentionQuery> q
   });
   waiting.count = 0;
 }
-
-// Finds what is asked for while cells are scored: their values, which come next, and keys that follow them.
-class FarCells {
- public:
-  FarCells(const AttentionShape& shape, std::span<const CellRun> runs)
-      : runs_(runs),
-        keys_offset_(shape.keys_offset),
-        values_offset_(shape.values_offset),
-        key_bytes_(key_layout(shape.key_element, shape.key_dims).number_bytes()),
-        value_bytes_(value_layout(shape.value_element, shape.value_dims).number_bytes()) {}
-
-  // While the cells of `run` from `cell` on are scored, the first of which is `ordinal`. Ordinals ascend.
-  Fetching Beside(const CellRun& run, std::size_t cell, std::size_t ordinal) {
-    Fetching fetching = {run.keys, run.values + values_offset_ + cell * value_bytes_};
-    while (run_ < runs_.size() && runs_[run_].ordinal + runs_[run_].count <= ordinal + kCellsAhead) ++run_;
-    if (run_ == runs_.size()) return fetching;
-    const CellRun& far = runs_[run_];
-    const std::size_t skipped = ordinal + kCellsAhead - std::min(ordinal + kCellsAhead, far.ordinal);
-    const std::size_t group = (far.cell + skipped) / kCellLanes * kCellLanes;
-    fetching.keys = far.keys + keys_offset_ + group * key_bytes_;
-    return fetching;
-  }
-
- private:
-  static constexpr std::size_t kCellsAhead = 64;
-
-  std::span<const CellRun> runs_;
-  std::size_t run_ = 0;
-  std::size_t keys_offset_;
-  std::size_t values_offset_;
-  std::size_t key_bytes_;  // of a cell
-  std::size_t value_bytes_;
-};
 
 // Where the keys of the group that begins with a cell lie.
 HWY_INLINE StoredCells KeysOf(const AttentionShape& shape, const CellLayout& keys, const CellRun& run,
