@@ -359,11 +359,6 @@ void put_super_rows(const RawRows& rows, std::size_t columns, const PanelWriter<
     put_super<Blocks>(RawBlocks(rows, k / kSuperBlock * Blocks::kBytes), k, to);
 }
 
-int number_of(const CodeRecipe& recipe, unsigned code) {
-  if (recipe.table != CodeTable::kNone) return numbers_of(recipe.table)[code];
-  return static_cast<int>(code) - recipe.zero();
-}
-
 }  // namespace
 
 unsigned PanelLane::code(std::size_t k) const {
@@ -443,8 +438,13 @@ void read_sub_block(const PanelLane& lane, std::size_t sub, SubBlock& out) noexc
     out.scale = quant::load_half(lane.scale(k));
     if (recipe.offsets) out.offset = quant::load_half(lane.offset(k));
   }
-  for (std::size_t i = 0; i < recipe.sub; ++i)
-    out.codes[i] = static_cast<std::int16_t>(number_of(recipe, lane.code(k + i)));
+  const std::array<std::int8_t, 16> numbers = numbers_of(recipe.table);
+  for (std::size_t i = 0; i < recipe.sub; ++i) {
+    const unsigned code = lane.code(k + i);
+    const int number =
+        recipe.table != CodeTable::kNone ? numbers[code] : static_cast<int>(code) - recipe.zero();
+    out.codes[i] = static_cast<std::int16_t>(number);
+  }
 }
 
 void read_codes(const PanelLane& lane, std::span<float> out) noexcept {

@@ -89,6 +89,8 @@ TEST(States, PiecesLieOneBehindTheOtherAndWholeInAFrame) {
         ASSERT_EQ(place.frame, walked.places[entry][piece].frame) << "round " << round;
         ASSERT_EQ(place.offset, walked.places[entry][piece].offset) << "round " << round;
         ASSERT_LE(place.offset + entries[entry].floats * sizeof(float), bytes);
+        // Steps store whole lines past the caches (simd::StateStore::kAway).
+        ASSERT_EQ(place.offset % 64, 0U) << "round " << round;
       }
     }
   }
