@@ -6,6 +6,7 @@
 #include <benchmark/benchmark.h>
 
 #include <cmath>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -104,36 +105,59 @@ void pack(benchmark::State& state) {
   count_operations(state, kWidth);
 }
 
-// Eight queries over `range` cells of 64 dimensions, as one KV head of four queries has them for two rows.
-void attend(benchmark::State& state, kv::CacheElement element) {
-  const base::FloatingPointMode mode;
-  constexpr std::uint32_t kPage = 32;
-  constexpr std::size_t kDims = 64;
-  const auto cells = static_cast<std::uint32_t>(state.range(0));
-  const auto queries = static_cast<std::size_t>(state.range(1));
-  const kv::LayerGeometry layer{.kv_heads = 1, .key_dims = kDims, .value_dims = kDims};
-  auto arena = kv::Arena::create({&layer, 1}, {element, element}, kPage, cells / kPage);
-  if (!arena) return state.SkipWithError("no memory");
-  const std::vector<float> row = waves(kDims * 8);
-  std::vector<kv::FrameRun> runs;
-  for (std::uint32_t cell = 0; cell < cells; ++cell) {
-    const auto frame = static_cast<pages::FrameId>(cell / kPage);
-    const std::span<const float> at = std::span(row).subspan(cell % 256, kDims);
-    arena->store(layer, frame, cell % kPage, at, at);
-    if (cell % kPage == 0) runs.push_back({frame, 0, kPage, cell});
+// Layers of cells of 64 dimensions in pages whose frames follow one another, as a pool that one conversation
+// fills has them.
+struct Cells {
+  static constexpr std::size_t kDims = 64;
+  static constexpr std::uint32_t kPage = 32;
+
+  kv::LayerGeometry geometry;
+  std::optional<kv::Arena> arena;
+  std::vector<kv::ResolvedRuns> layers;
+
+  Cells(kv::CacheElement element, std::uint32_t kv_heads, std::uint32_t cells, std::uint32_t layer_count)
+      : geometry{.kv_heads = kv_heads, .key_dims = kDims, .value_dims = kDims}, layers(layer_count) {
+    auto made = kv::Arena::create({&geometry, 1}, {element, element}, kPage, layer_count * cells / kPage);
+    if (!made) return;
+    arena = std::move(*made);
+    const std::vector<float> row = waves(kDims * kv_heads + 256);
+    for (std::uint32_t layer = 0; layer < layer_count; ++layer) {
+      std::vector<kv::FrameRun> runs;
+      for (std::uint32_t cell = 0; cell < cells; ++cell) {
+        const auto frame = static_cast<pages::FrameId>(cell / kPage * layer_count + layer);
+        const std::span<const float> at = std::span(row).subspan(cell % 256, kDims * kv_heads);
+        arena->store(geometry, frame, cell % kPage, at, at);
+        if (cell % kPage == 0) runs.push_back({frame, 0, kPage, cell});
+      }
+      arena->resolve(geometry, runs, layers[layer]);
+    }
   }
-  kv::ResolvedRuns resolved;
-  arena->resolve(layer, runs, resolved);
+};
+
+// Some queries over all cells of every head and layer: of one head they come from a cache, of eight heads in
+// sixteen layers from memory.
+void attend(benchmark::State& state, kv::CacheElement element, std::uint32_t kv_heads,
+            std::uint32_t layer_count) {
+  const base::FloatingPointMode mode;
+  constexpr std::size_t kDims = Cells::kDims;
+  const auto count = static_cast<std::uint32_t>(state.range(0));
+  const auto queries = static_cast<std::size_t>(state.range(1));
+  const Cells cells(element, kv_heads, count, layer_count);
+  if (!cells.arena) return state.SkipWithError("no memory");
+  const std::vector<float> row = waves(kDims * 8);
   std::vector<float> out(8 * kDims);
   std::vector<simd::AttentionQuery> all;
   all.reserve(queries);
   for (std::size_t q = 0; q < queries; ++q)
-    all.push_back({.query = row.data() + q * kDims, .out = out.data() + q * kDims, .visible = cells});
+    all.push_back({.query = row.data() + q * kDims, .out = out.data() + q * kDims, .visible = count});
   for (auto _ : state) {
-    arena->attend(layer, 0, {.scale = 0.125F}, resolved, all);
+    for (const kv::ResolvedRuns& layer : cells.layers) {
+      for (std::uint32_t head = 0; head < kv_heads; ++head)
+        cells.arena->attend(cells.geometry, head, {.scale = 0.125F}, layer, all);
+    }
     benchmark::DoNotOptimize(out.data());
   }
-  count_operations(state, 4.0 * kDims * cells * static_cast<double>(queries));
+  count_operations(state, 4.0 * kDims * count * static_cast<double>(queries) * kv_heads * layer_count);
 }
 
 void norm(benchmark::State& state) {
@@ -191,10 +215,13 @@ void add_benchmarks() {
   for (const kv::CacheElement element :
        {kv::CacheElement::kF32, kv::CacheElement::kF16, kv::CacheElement::kBF16, kv::CacheElement::kQ8_0,
         kv::CacheElement::kQ4_0}) {
-    for (const std::int64_t queries : {4, 8})
-      benchmark::RegisterBenchmark(("attention/" + std::string(kv::element_name(element))).c_str(), attend,
-                                   element)
+    const std::string name(kv::element_name(element));
+    for (const std::int64_t queries : {4, 8}) {
+      benchmark::RegisterBenchmark(("attention/" + name).c_str(), attend, element, 1U, 1U)
           ->Args({4096, queries});
+      benchmark::RegisterBenchmark(("attention/memory/" + name).c_str(), attend, element, 8U, 16U)
+          ->Args({4096, queries});
+    }
   }
   benchmark::RegisterBenchmark("pack", pack);
   benchmark::RegisterBenchmark("norm", norm);

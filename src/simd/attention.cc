@@ -55,6 +55,8 @@ constexpr std::size_t kTileSlots = kTile + kCellLanes;
 struct Tile {
   alignas(64) float scores[kQueriesAtOnce][kTileSlots];
   StoredCells values[kTileSlots];
+  StoredCells ahead[kTileSlots / kCellLanes] = {};  // keys to ask for beside the values of sixteen slots
+  const FarKeys* far = nullptr;
   WaitingGroups waiting;
 };
 
@@ -163,7 +165,7 @@ void ScoreWaiting(const AttentionShape& shape, std::span<const AttentionQuery> q
                                  tile.scores + q);
     }
     // Once is enough: what is read now is near.
-    for (KeyGroup& group : waiting.groups) group.fetching = {group.keys.numbers, group.keys.numbers};
+    for (KeyGroup& group : waiting.groups) group.values = group.keys;
   });
   waiting.count = 0;
 }
@@ -175,12 +177,18 @@ HWY_INLINE StoredCells KeysOf(const AttentionShape& shape, const CellLayout& key
           run.keys + shape.key_scales_offset + cell * keys.scale_bytes()};
 }
 
+// Where the value of a cell lies.
+HWY_INLINE StoredCells ValuesOf(const AttentionShape& shape, const CellLayout& values, const CellRun& run,
+                                std::size_t cell) {
+  return {run.values + shape.values_offset + cell * values.number_bytes(),
+          run.values + shape.value_scales_offset + cell * values.scale_bytes()};
+}
+
 // Notes where the values of the lanes lie, the first of which is `cell`.
 HWY_INLINE void PlaceValues(const AttentionShape& shape, const CellLayout& values, const CellRun& run,
                             std::size_t cell, const LaneRange& lanes, Tile& tile) {
   for (std::size_t i = 0; i < lanes.count; ++i) {
-    tile.values[lanes.at + i] = {run.values + shape.values_offset + (cell + i) * values.number_bytes(),
-                                 run.values + shape.value_scales_offset + (cell + i) * values.scale_bytes()};
+    tile.values[lanes.at + i] = ValuesOf(shape, values, run, cell + i);
   }
 }
 
@@ -198,7 +206,7 @@ void ScoreLanes(const AttentionShape& shape, const KeyGroup& group, const LaneRa
 // whole groups may be left waiting. Answers the ordinal behind the last.
 template <class Keys>
 std::size_t ScoreRun(const AttentionShape& shape, const CellRun& run, std::span<const AttentionQuery> queries,
-                     const Stretch& stretch, FarCells& far, Tile& tile) {
+                     const Stretch& stretch, FarKeys& far, Tile& tile) {
   const CellLayout keys = key_layout(shape.key_element, shape.key_dims);
   const CellLayout values = value_layout(shape.value_element, shape.value_dims);
   std::size_t ordinal = std::max(stretch.begin, run.ordinal);
@@ -207,7 +215,8 @@ std::size_t ScoreRun(const AttentionShape& shape, const CellRun& run, std::span<
     const std::size_t cell = run.cell + (ordinal - run.ordinal);
     const std::size_t lane = cell % kCellLanes;
     const LaneRange lanes = {lane, std::min(kCellLanes - lane, run_end - ordinal), ordinal - stretch.start};
-    const KeyGroup group = {KeysOf(shape, keys, run, cell - lane), far.Beside(run, cell, ordinal)};
+    const KeyGroup group = {KeysOf(shape, keys, run, cell - lane), ValuesOf(shape, values, run, cell)};
+    tile.ahead[lanes.at / kCellLanes] = far.Behind(ordinal);
     if (lanes.count == kCellLanes) {
       if (tile.waiting.count == kGroupsMax || tile.waiting.variant != run.query)
         ScoreWaiting<Keys>(shape, queries, tile);
@@ -223,7 +232,7 @@ std::size_t ScoreRun(const AttentionShape& shape, const CellRun& run, std::span<
 
 template <class Keys>
 std::size_t ScoreRuns(const AttentionShape& shape, std::span<const CellRun> runs,
-                      std::span<const AttentionQuery> queries, const Stretch& stretch, FarCells& far,
+                      std::span<const AttentionQuery> queries, const Stretch& stretch, FarKeys& far,
                       Tile& tile) {
   std::size_t scored = stretch.begin;
   for (const CellRun& run : runs) {
@@ -237,7 +246,7 @@ std::size_t ScoreRuns(const AttentionShape& shape, std::span<const CellRun> runs
 
 // Scores the ordinals of `stretch`, and what ScoreRun() adds to them. Answers the ordinal behind the last.
 std::size_t ScoreTile(const AttentionShape& shape, std::span<const CellRun> runs,
-                      std::span<const AttentionQuery> queries, const Stretch& stretch, FarCells& far,
+                      std::span<const AttentionQuery> queries, const Stretch& stretch, FarKeys& far,
                       Tile& tile) {
   switch (shape.key_element) {
     case CacheElement::kF32:
@@ -344,6 +353,7 @@ HWY_INLINE void AddCells(const Tile& tile, const Share* shares, std::size_t firs
   Unrolled<kCount * kChunks>([&](auto i) KVASIR_LAMBDA { sums[i] = acc[i]; });
   const float* const weights = shares[0].scores;
   for (std::size_t cell = first; cell < last; ++cell) {
+    if (chunk == 0) tile.far->AskFor(tile.ahead[cell / kCellLanes], cell % kCellLanes);
     F16x value[kChunks];
     Values::template Load<kChunks>(tile.values[cell], chunk, value);
     Unrolled<kCount>([&](auto q) KVASIR_LAMBDA {
@@ -549,7 +559,8 @@ void ThroughTiles(const AttentionShape& shape, std::span<const CellRun> runs,
     first = std::min(first, query.first);
     visible = std::max(visible, query.visible);
   }
-  FarCells far(shape, runs);
+  FarKeys far(shape, runs);
+  tile.far = &far;
   std::size_t first_run = 0;
   std::size_t scored = first;  // ordinals below are scored or seen by nobody
   for (std::size_t start = first / kTile * kTile; start < visible; start += kTile) {

@@ -27,29 +27,29 @@ struct StoredCells {
   const std::byte* scales;
 };
 
-// What is asked for while keys are read, a line of each at a time: as many bytes of keys as are read, and of
-// values. Memory is far, pages lie apart, and what the processor guesses ends with each of them; many
-// requests at once would hold up what is read meanwhile.
-struct Fetching {
-  const std::byte* keys = nullptr;
-  const std::byte* values = nullptr;
-};
-
-// The keys of sixteen cells, and what is asked for beside them.
+// The keys of sixteen cells, and what is asked for while they are read: the same cells' values.
 struct KeyGroup {
   StoredCells keys = {};
-  Fetching fetching;
+  StoredCells values = {};
 };
 
-// Before dimension `d`, when every one takes kBytes bytes of keys. Floats go into the second cache: what is
-// asked for of them would drive each other and the tile at hand out of the first.
+// Memory is far, pages lie apart, and what the processor guesses ends with each of them. What is asked for
+// comes into the second cache, as in byte_products-inl.h.
+HWY_INLINE void AskFor(const std::byte* line) {
+  __builtin_prefetch(line, 0, 2);
+}
+
+// Before dimension `d` of keys, each of which takes kBytes bytes of sixteen cells: a line of their values for
+// a line of theirs.
 template <std::size_t kBytes>
-HWY_INLINE void Fetch(const Fetching& fetching, std::size_t d) {
-  constexpr std::size_t kLine = 64;
-  constexpr int kNear = kBytes >= kCellLanes * 2 ? 2 : 3;
-  if (d % (kLine / kBytes) != 0) return;
-  __builtin_prefetch(fetching.keys + d * kBytes, 0, kNear);
-  __builtin_prefetch(fetching.values + d * kBytes, 0, kNear);
+HWY_INLINE void AskForValues(const KeyGroup& group, std::size_t d) {
+  if (d % (64 / kBytes) == 0) AskFor(group.values.numbers + d * kBytes);
+}
+
+// Before the block of dimensions that begins at `d`: the scales of sixteen cells are half a line of each.
+HWY_INLINE void AskForScales(const KeyGroup& group, std::size_t d) {
+  if (d % (2 * kBlockDims) == 0)
+    AskFor(group.values.scales + d / kBlockDims * kCellLanes * CellLayout::kScaleBytes);
 }
 
 // sums[g * kCount + q] += key[g] * query[q], one dimension after the other in ascending order. What the three
@@ -71,7 +71,7 @@ struct FloatKeys {
     for (std::size_t d = 0; d < dims; ++d) {
       F16x key[kGroups];
       Unrolled<kGroups>([&](auto g) KVASIR_LAMBDA {
-        Fetch<kCellLanes * sizeof(T)>(groups[g].fetching, d);
+        AskForValues<kCellLanes * sizeof(T)>(groups[g], d);
         key[g] = LoadElements(reinterpret_cast<const T*>(groups[g].keys.numbers) + d * kCellLanes);
       });
       AddProducts<kGroups, kCount>(key, d, queries, sums);
@@ -95,11 +95,12 @@ struct Q8_0Keys {
     for (std::size_t begin = 0; begin < dims; begin += kBlockDims) {
       F16x scale[kGroups];
       LoadScales<kGroups>(groups, begin / kBlockDims, scale);
+      Unrolled<kGroups>([&](auto g) KVASIR_LAMBDA { AskForScales(groups[g], begin); });
       const std::size_t end = std::min(dims, begin + kBlockDims);
       for (std::size_t d = begin; d < end; ++d) {
         F16x key[kGroups];
         Unrolled<kGroups>([&](auto g) KVASIR_LAMBDA {
-          Fetch<kCellLanes>(groups[g].fetching, d);
+          AskForValues<kCellLanes>(groups[g], d);
           const auto* numbers = reinterpret_cast<const std::int8_t*>(groups[g].keys.numbers);
           key[g] = Mul(LoadQuants(numbers + d * kCellLanes), scale[g]);
         });
@@ -116,12 +117,13 @@ struct Q4_0Keys {
     for (std::size_t begin = 0; begin < dims; begin += kBlockDims) {
       F16x scale[kGroups];
       LoadScales<kGroups>(groups, begin / kBlockDims, scale);
+      Unrolled<kGroups>([&](auto g) KVASIR_LAMBDA { AskForScales(groups[g], begin); });
       const std::size_t end = std::min(dims, begin + kBlockDims);
       for (std::size_t d = begin; d < end; d += 2) {
         F16x low[kGroups];
         F16x high[kGroups];
         Unrolled<kGroups>([&](auto g) KVASIR_LAMBDA {
-          Fetch<kCellLanes>(groups[g].fetching, d / 2);
+          AskForValues<kCellLanes>(groups[g], d / 2);
           const auto* numbers = reinterpret_cast<const std::uint8_t*>(groups[g].keys.numbers);
           const std::uint8_t* pair = numbers + d / 2 * kCellLanes;
           low[g] = Mul(LoadNibbles<Nibble::kLow>(pair), scale[g]);

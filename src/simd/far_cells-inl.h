@@ -20,37 +20,46 @@
 HWY_BEFORE_NAMESPACE();
 namespace kvasir::simd::HWY_NAMESPACE {
 
-// Finds what is asked for while cells are scored: their values, which come next, and keys that follow them.
-class FarCells {
+// Finds the keys that are read a tile later: they are asked for while values are read, as values are while
+// keys are, so that memory is never left alone.
+class FarKeys {
  public:
-  FarCells(const AttentionShape& shape, std::span<const CellRun> runs)
+  FarKeys(const AttentionShape& shape, std::span<const CellRun> runs)
       : runs_(runs),
-        keys_offset_(shape.keys_offset),
-        values_offset_(shape.values_offset),
-        key_bytes_(key_layout(shape.key_element, shape.key_dims).number_bytes()),
-        value_bytes_(value_layout(shape.value_element, shape.value_dims).number_bytes()) {}
+        numbers_offset_(shape.keys_offset),
+        scales_offset_(shape.key_scales_offset),
+        layout_(key_layout(shape.key_element, shape.key_dims)) {}
 
-  // While the cells of `run` from `cell` on are scored, the first of which is `ordinal`. Ordinals ascend.
-  Fetching Beside(const CellRun& run, std::size_t cell, std::size_t ordinal) {
-    Fetching fetching = {run.keys, run.values + values_offset_ + cell * value_bytes_};
-    while (run_ < runs_.size() && runs_[run_].ordinal + runs_[run_].count <= ordinal + kCellsAhead) ++run_;
-    if (run_ == runs_.size()) return fetching;
-    const CellRun& far = runs_[run_];
-    const std::size_t skipped = ordinal + kCellsAhead - std::min(ordinal + kCellsAhead, far.ordinal);
-    const std::size_t group = (far.cell + skipped) / kCellLanes * kCellLanes;
-    fetching.keys = far.keys + keys_offset_ + group * key_bytes_;
-    return fetching;
+  // Of the cells that follow the one of this ordinal by a tile, or those of the last run. Ordinals ascend.
+  StoredCells Behind(std::size_t ordinal) {
+    const std::size_t far = ordinal + kTile;
+    while (run_ + 1 < runs_.size() && runs_[run_].ordinal + runs_[run_].count <= far) ++run_;
+    const CellRun& run = runs_[run_];
+    const std::size_t skipped = std::min<std::size_t>(far - std::min(far, run.ordinal), run.count - 1);
+    const std::size_t group = (run.cell + skipped) / kCellLanes * kCellLanes;
+    return {run.keys + numbers_offset_ + group * layout_.number_bytes(),
+            run.keys + scales_offset_ + group * layout_.scale_bytes()};
+  }
+
+  // Beside lane `lane` of the cells whose values are read: as much of those keys. Inline, since compilers
+  // leave out calls of a function that does nothing but ask.
+  HWY_INLINE void AskFor(const StoredCells& keys, std::size_t lane) const {
+    AskForShare(keys.numbers, lane, layout_.number_bytes());
+    AskForShare(keys.scales, lane, layout_.scale_bytes());
   }
 
  private:
-  static constexpr std::size_t kCellsAhead = 64;
+  // The lines that begin within share `index` of an array of shares of so many bytes.
+  static HWY_INLINE void AskForShare(const std::byte* from, std::size_t index, std::size_t bytes) {
+    for (std::size_t at = (index * bytes + 63) / 64 * 64; at < (index + 1) * bytes; at += 64)
+      HWY_NAMESPACE::AskFor(from + at);
+  }
 
   std::span<const CellRun> runs_;
   std::size_t run_ = 0;
-  std::size_t keys_offset_;
-  std::size_t values_offset_;
-  std::size_t key_bytes_;  // of a cell
-  std::size_t value_bytes_;
+  std::size_t numbers_offset_;
+  std::size_t scales_offset_;
+  CellLayout layout_;
 };
 
 }  // namespace kvasir::simd::HWY_NAMESPACE
