@@ -15,15 +15,23 @@ const Linear& first_of(const FeedForward& part) {
   return part.gate ? *part.gate : part.up;
 }
 
-void activate(const FeedForward& part, FeedForwardScratch& scratch, std::size_t row) {
-  const std::size_t width = part.down.in();
-  const std::span<float> gate = scratch.gate.row(row).first(width);
+// A row is activated in pieces, so that threads share one row too: whole blocks of bytes.
+constexpr std::size_t kPiece = 4 * simd::kByteBlock;
+
+std::size_t pieces_of(const FeedForward& part) {
+  return base::div_up(part.down.in(), kPiece);
+}
+
+void activate(const FeedForward& part, FeedForwardScratch& scratch, std::size_t row, std::size_t piece) {
+  const std::size_t first = piece * kPiece;
+  const std::size_t count = std::min(kPiece, part.down.in() - first);
+  const std::span<float> gate = scratch.gate.row(row).subspan(first, count);
   if (part.gate) {
-    simd::activate_gate(part.activation, gate, scratch.up.row(row).first(width));
+    simd::activate_gate(part.activation, gate, scratch.up.row(row).subspan(first, count));
   } else {
     simd::activate(part.activation, gate);
   }
-  scratch.gate.pack(row, width);
+  scratch.gate.pack_block(row, first, gate);
 }
 
 // Of many rows gate, up and the activation are fused: what lies between them would not stay near. At most so
@@ -129,10 +137,13 @@ void add_stages(const FeedForward& part, StageList& stages) {
   });
   stages.add({.plan =
                   [&part](OpenPass& open, StageItems& items) {
-                    if (!is_fused(part, open, items)) items.plan(open.rows(), part.down.in() * 8);
+                    if (!is_fused(part, open, items)) items.plan(open.rows() * pieces_of(part), kPiece * 8);
                   },
-              .run = [&part](OpenPass& open,
-                             std::size_t row) { activate(part, open.workspace->feed_forward, row); }});
+              .run =
+                  [&part](OpenPass& open, std::size_t item) {
+                    const std::size_t pieces = pieces_of(part);
+                    activate(part, open.workspace->feed_forward, item / pieces, item % pieces);
+                  }});
   stages.add_products([&part](OpenPass& open, StageItems& items) {
     Workspace& w = *open.workspace;
     items.add_product(part.down, w.feed_forward.gate.columns(0, open.rows()), w.product.output());

@@ -46,7 +46,7 @@ Result<InputRows> InputRows::allocate(std::size_t rows, std::size_t width, bool 
 }
 
 void InputRows::pack(std::size_t index, std::size_t width) noexcept {
-  if (!bytes_.empty()) bytes_.pack(index, floats_.row(index).first(width));
+  pack_block(index, 0, floats_.row(index).first(width));
 }
 
 Status grow(FloatRows& rows, std::size_t count, std::size_t width) {

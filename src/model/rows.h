@@ -74,9 +74,9 @@ class InputRows {
   [[nodiscard]] std::span<const float> row(std::size_t index) const noexcept { return floats_.row(index); }
   void pack(std::size_t index, std::size_t width) noexcept;
   // As if those floats stood in the row from `first` on, which begins a block of bytes, for products that
-  // take bytes alone; the row's floats stay as they are.
+  // take bytes; the row's floats stay as they are.
   void pack_block(std::size_t index, std::size_t first, std::span<const float> numbers) noexcept {
-    bytes_.pack(index, numbers, first);
+    if (!bytes_.empty()) bytes_.pack(index, numbers, first);
   }
 
   [[nodiscard]] std::size_t width() const noexcept { return floats_.width(); }

@@ -54,18 +54,34 @@ std::int32_t GreatestBits(const float* numbers, std::size_t count) {
   return hn::GetLane(hn::MaxOfLanes(di, greatest[0]));
 }
 
-// Sixteen numbers to bytes; answers their sum.
-std::int16_t PackSixteen(const float* numbers, float inverse, std::int8_t* bytes) {
-  const DI di;
+// Sixteen numbers to bytes.
+HWY_INLINE void PackSixteen(const float* numbers, VF inverse, std::int8_t* bytes) {
   const DI8 d8;
-  VI sum = hn::Zero(di);
   for (std::size_t p = 0; p < kParts; ++p) {
-    const VF scaled = hn::Mul(hn::LoadU(DF(), numbers + p * kLanes), hn::Set(DF(), inverse));
-    const VI whole = hn::NearestInt(scaled);
-    sum = hn::Add(sum, whole);
-    hn::StoreU(hn::DemoteTo(d8, whole), d8, bytes + p * kLanes);
+    const VF scaled = hn::Mul(hn::LoadU(DF(), numbers + p * kLanes), inverse);
+    hn::StoreU(hn::DemoteTo(d8, hn::NearestInt(scaled)), d8, bytes + p * kLanes);
   }
-  return static_cast<std::int16_t>(hn::GetLane(hn::SumOfLanes(di, sum)));
+}
+
+// The sums of each eight bytes of a block. There is an instruction for bytes without a sign: their zero is
+// 128 to it.
+void SumEights(const std::int8_t* bytes, std::int32_t* eights) {
+#if HWY_TARGET == HWY_SCALAR
+  for (std::size_t i = 0; i < kByteBlock / 8; ++i) {
+    eights[i] = 0;
+    for (std::size_t j = 0; j < 8; ++j) eights[i] += bytes[i * 8 + j];
+  }
+#else
+  const hn::CappedTag<std::uint8_t, 64> du8;
+  const hn::Repartition<std::uint64_t, decltype(du8)> du64;
+  alignas(64) std::uint64_t sums[8];
+  for (std::size_t i = 0; i < kByteBlock; i += hn::Lanes(du8)) {
+    const auto some = hn::LoadU(du8, reinterpret_cast<const std::uint8_t*>(bytes + i));
+    hn::Store(hn::SumsOf8(hn::Xor(some, hn::Set(du8, 0x80))), du64, sums);
+    for (std::size_t j = 0; j < hn::Lanes(du64); ++j)
+      eights[i / 8 + j] = static_cast<std::int32_t>(sums[j]) - 8 * 128;
+  }
+#endif
 }
 
 // One block. Answers its scale.
@@ -81,12 +97,14 @@ float PackBlock(const float* numbers, std::int8_t* bytes, std::int16_t* sums16, 
     std::fill_n(sums32, kByteBlock / 32, std::int16_t{0});
     return bits >= kInfinityBits ? std::numeric_limits<float>::quiet_NaN() : 0.0f;
   }
-  const float inverse = 127.0f / greatest;
-  for (std::size_t i = 0; i < kByteBlock; i += 32) {
-    sums16[i / 16] = PackSixteen(numbers + i, inverse, bytes + i);
-    sums16[i / 16 + 1] = PackSixteen(numbers + i + 16, inverse, bytes + i + 16);
-    sums32[i / 32] = static_cast<std::int16_t>(sums16[i / 16] + sums16[i / 16 + 1]);
-  }
+  const VF inverse = hn::Set(DF(), 127.0f / greatest);
+  for (std::size_t i = 0; i < kByteBlock; i += 16) PackSixteen(numbers + i, inverse, bytes + i);
+  std::int32_t eights[kByteBlock / 8];
+  SumEights(bytes, eights);
+  for (std::size_t i = 0; i < kByteBlock / 16; ++i)
+    sums16[i] = static_cast<std::int16_t>(eights[2 * i] + eights[2 * i + 1]);
+  for (std::size_t i = 0; i < kByteBlock / 32; ++i)
+    sums32[i] = static_cast<std::int16_t>(sums16[2 * i] + sums16[2 * i + 1]);
   return greatest / 127.0f;
 }
 
