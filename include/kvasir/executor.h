@@ -41,8 +41,9 @@ struct ExecutorOptions {
   // 32,768, and no more than fits in half the free memory.
   std::optional<std::uint64_t> pool = std::nullopt;
   // Recurrent states that the cache holds beside them, for models that keep some: one for each conversation,
-  // a second while it is in a step, and one for each checkpoint. Default: some more than twice as many as the
-  // pool holds conversations of full length.
+  // a second while it is in a step, and one for each checkpoint. Where there are too few, only so many
+  // conversations go on in a step. Default: two each for the conversations of full length that the pool
+  // holds, or for 24 where half the free memory is enough, and 16 more.
   std::optional<std::uint32_t> states = std::nullopt;
   CacheType keys = CacheType::kF16;
   CacheType values = CacheType::kF16;

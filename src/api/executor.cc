@@ -18,6 +18,9 @@ namespace {
 // Pools larger than this are made when they are asked for.
 constexpr std::uint64_t kDefaultPoolMax = 32'768;
 
+// Recurrent states are for as many conversations where nobody gives their number.
+constexpr std::uint64_t kDefaultConversations = 24;
+
 // A pass takes memory for all the tokens that it may have.
 constexpr std::uint32_t kPassTokensMax = 1U << 16;
 
@@ -87,6 +90,10 @@ Result<engine::EngineOptions> sizes_of(const model::Model& model, const Executor
                 {.wanted = sizes.pool, .available = in_all, .setting = "pool"});
   }
   sizes.context = options.context.value_or(std::max<std::uint64_t>(1, std::min(trained, sizes.pool)));
+  if (!options.states) {
+    KVASIR_ASSIGN(sizes.states, engine::states_within(memory == 0 ? UINT64_MAX : memory / 2, model.network(),
+                                                      engine::wishes_of(sizes), kDefaultConversations));
+  }
   return sizes;
 }
 

@@ -42,6 +42,8 @@ struct Session {
   std::shared_ptr<const model::Model> model;
   engine::EngineOptions options;  // of the flags; `pool` and `tiers` are set by make_engine
   SpillTo spill = SpillTo::kNowhere;
+  std::uint64_t conversations =
+      1;  // at once: recurrent states are for so many, if half the memory holds them
 };
 
 // "K" or "K:V" of element names. kInvalidArgument lists them.

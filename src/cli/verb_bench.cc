@@ -308,6 +308,7 @@ Status bench(const Options& options) {
   if (ids.empty()) ids = random_ids(options.prompt, session.model->sizes().vocabulary);
   KVASIR_TRY(check_depth(options, session.options.context));
   const std::uint64_t most = std::max<std::uint64_t>(1, *std::ranges::max_element(options.batches));
+  session.conversations = most;
   const std::uint64_t each =
       options.depth + std::max<std::uint64_t>(options.generate, kBenchStepTokens) + options.model.page_cells;
   KVASIR_ASSIGN(auto engine,

@@ -54,7 +54,7 @@ struct EngineOptions {
   std::uint64_t context = 4096;     // longest that one conversation may get; at most as long as the model has
                                     // learned positions, if it has
   std::uint64_t pool = 4096;        // that the cache holds
-  std::uint32_t states = 0;         // recurrent states that it holds beside them; 0: states_for() says
+  std::uint32_t states = 0;         // recurrent states that it holds beside them; 0: for those of full length
   std::uint32_t page_cells = 32;    // in a page
   std::uint32_t pass_tokens = 512;  // most in a pass
   std::uint32_t logit_rows = 64;    // most in a pass whose logits are wanted

@@ -16,6 +16,10 @@ bool recurrent(const model::CacheGroup& group) {
   return group.kind == pages::GroupKind::kRecurrent;
 }
 
+std::uint64_t of_full_length(const PoolWishes& wishes) {
+  return wishes.tokens / std::max<std::uint64_t>(1, wishes.context);
+}
+
 std::unexpected<Error> too_large(const PoolWishes& wishes) {
   return fail(Outcome::kInvalidArgument,
               "a pool of " + std::to_string(wishes.tokens) + " tokens is larger than can be managed",
@@ -48,8 +52,8 @@ PoolShape shape_for_texts(const PoolWishes& wishes) {
 
 }  // namespace
 
-std::uint64_t states_for(std::uint64_t tokens, std::uint64_t context) noexcept {
-  return kSpareStates + 2 * (tokens / std::max<std::uint64_t>(1, context));
+std::uint64_t states_for(std::uint64_t conversations) noexcept {
+  return kSpareStates + 2 * conversations;
 }
 
 Result<PoolShape> pool_shape(const model::Network& network, const PoolWishes& wishes) {
@@ -60,8 +64,7 @@ Result<PoolShape> pool_shape(const model::Network& network, const PoolWishes& wi
     if (!network.decodes()) return shape_for_texts(wishes);
     KVASIR_ASSIGN(shape.frame_bytes, frame_bytes_for(network, wishes, shape.geometry));
     const auto pages = base::div_up<std::uint64_t>(wishes.tokens, wishes.page_cells);
-    const std::uint64_t states =
-        wishes.states > 0 ? wishes.states : states_for(wishes.tokens, wishes.context);
+    const std::uint64_t states = wishes.states > 0 ? wishes.states : states_for(of_full_length(wishes));
     std::uint64_t frames = 0;
     for (const model::CacheGroup& group : network.groups) {
       kv::StateLayout& layout = shape.states.emplace_back();
@@ -90,8 +93,19 @@ Result<PoolShape> pool_shape(const model::Network& network, const PoolWishes& wi
   });
 }
 
+Result<std::uint32_t> states_within(std::uint64_t bytes, const model::Network& network, PoolWishes wishes,
+                                    std::uint64_t conversations) {
+  const std::uint64_t least = states_for(of_full_length(wishes));
+  const std::uint64_t wanted = std::max(least, states_for(conversations));
+  wishes.states = 0;
+  KVASIR_ASSIGN(const PoolShape shape, pool_shape(network, wishes));
+  if (shape.state_bytes == 0) return 0;
+  const std::uint64_t more = bytes > shape.bytes ? (bytes - shape.bytes) / shape.state_bytes : 0;
+  return static_cast<std::uint32_t>(least + std::min(more, wanted - least));
+}
+
 Result<std::uint64_t> tokens_within(std::uint64_t bytes, const model::Network& network, PoolWishes wishes) {
-  if (wishes.states == 0) wishes.states = static_cast<std::uint32_t>(states_for(1, 1));
+  if (wishes.states == 0) wishes.states = static_cast<std::uint32_t>(states_for(1));
   wishes.tokens = 0;
   KVASIR_ASSIGN(const PoolShape shape, pool_shape(network, wishes));
   const std::uint64_t states = shape.bytes;

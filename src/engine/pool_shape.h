@@ -17,7 +17,7 @@ namespace kvasir::engine {
 struct PoolWishes {
   std::uint64_t tokens = 0;       // to hold in every group that keeps cells of tokens
   std::uint64_t context = 0;      // longest conversation, in tokens
-  std::uint32_t states = 0;       // recurrent states to hold beside them; 0: states_for()
+  std::uint32_t states = 0;       // recurrent states to hold beside them; 0: for those of full length
   std::uint32_t page_cells = 0;   // in a page
   std::uint32_t pass_tokens = 0;  // most in a pass
   kv::CacheTypes types;
@@ -33,13 +33,19 @@ struct PoolShape {
   std::vector<kv::LayerGeometry> geometry;  // of all layers
 };
 
-// Recurrent states of a pool that nobody gives a number: two for each conversation of full length, that it
-// has and that a step writes, and some for short conversations and checkpoints.
-[[nodiscard]] std::uint64_t states_for(std::uint64_t tokens, std::uint64_t context) noexcept;
+// Recurrent states for so many conversations at once: two for each, that it has and that a step writes, and
+// some for checkpoints.
+[[nodiscard]] std::uint64_t states_for(std::uint64_t conversations) noexcept;
 
 // kInvalidArgument for a pool that is larger than can be managed, or a page or a layer that makes no sense;
 // kUnsupported as kv::Arena::frame_bytes() and kv::state_frame_bytes(); kOutOfMemory.
 [[nodiscard]] Result<PoolShape> pool_shape(const model::Network& network, const PoolWishes& wishes);
+
+// Recurrent states for the conversations of full length that a pool holds, and for so many conversations as
+// far as `bytes` are enough for the whole pool, whatever `wishes.states` says; 0 in a model that keeps none.
+// Errors as pool_shape().
+[[nodiscard]] Result<std::uint32_t> states_within(std::uint64_t bytes, const model::Network& network,
+                                                  PoolWishes wishes, std::uint64_t conversations);
 
 // Tokens of a pool of so many bytes, whatever `wishes.tokens` says; UINT64_MAX where they take none. Errors
 // as pool_shape().

@@ -136,6 +136,22 @@ TEST(Space, WhatFitsIsWhatAPromptGetsAndOneMoreIsNot) {
   EXPECT_EQ(executor.cache().promised, 0U);
 }
 
+// Each has a state and needs a second for the step that is under way.
+TEST(Space, TwentyFourConversationsOfARecurrentModelGoOnInEveryStepWithoutBeingAskedFor) {
+  const Model model = must(Model::load(test::data_path("models/mamba2/model.gguf"), {.threads = 2}));
+  Executor executor = must(Executor::create(model));
+  std::vector<Conversation> talks;
+  for (int i = 0; i < 24; ++i) talks.push_back(must(executor.conversation()));
+  for (Token token = 1; token < 4; ++token) {
+    for (Conversation& talk : talks) must(talk.prompt(std::vector<Token>{token}));
+    const StepReport report = must(executor.step());
+    EXPECT_EQ(report.outcome, Outcome::kDone);
+    EXPECT_EQ(report.tokens, 24U);
+  }
+  EXPECT_EQ(executor.metrics().refused, 0U);
+  EXPECT_EQ(executor.metrics().paused, 0U);
+}
+
 TEST(Space, WhatIsReservedFitsWhateverOthersDoAndIsUsedUp) {
   Executor executor = make_executor(128);
   Conversation talk = must(executor.conversation());

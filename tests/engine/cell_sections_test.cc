@@ -134,5 +134,22 @@ TEST(PoolShape, CountsFramesOfPagesAndOfStates) {
   EXPECT_FALSE(pool_shape(network, {.tokens = UINT64_MAX, .context = 1, .page_cells = 16}));
 }
 
+TEST(PoolShape, HasStatesForTheConversationsItHoldsAndForOthersAsFarAsBytesGo) {
+  model::Network network;
+  network.layers.resize(1);
+  network.groups.push_back({.layers = {{1, 2, 2}, {1, 3, 3}}});
+  PoolWishes wishes{.tokens = 96, .context = 32, .page_cells = 32, .pass_tokens = 64};
+  EXPECT_EQ(states_within(UINT64_MAX, network, wishes, 24), 0U) << "no group keeps any";
+  network.groups.push_back({.kind = pages::GroupKind::kRecurrent, .states = {{2, 5}, {1, 6}}});
+  const auto shape = pool_shape(network, wishes);
+  ASSERT_TRUE(shape) << shape.error().message();
+  EXPECT_EQ(shape->spec.frames, 3U * 2 + states_for(3)) << "three of full length";
+  EXPECT_EQ(states_within(UINT64_MAX, network, wishes, 24), states_for(24));
+  EXPECT_EQ(states_within(UINT64_MAX, network, wishes, 2), states_for(3));
+  EXPECT_EQ(states_within(0, network, wishes, 24), states_for(3)) << "those that it needs in any case";
+  EXPECT_EQ(states_within(shape->bytes + 5 * shape->state_bytes, network, wishes, 24), states_for(3) + 5);
+  EXPECT_EQ(states_within(shape->bytes + 5 * shape->state_bytes - 1, network, wishes, 24), states_for(3) + 4);
+}
+
 }  // namespace
 }  // namespace kvasir::engine
