@@ -216,7 +216,7 @@ std::size_t ScoreRun(const AttentionShape& shape, const CellRun& run, std::span<
     const std::size_t lane = cell % kCellLanes;
     const LaneRange lanes = {lane, std::min(kCellLanes - lane, run_end - ordinal), ordinal - stretch.start};
     const KeyGroup group = {KeysOf(shape, keys, run, cell - lane), ValuesOf(shape, values, run, cell)};
-    tile.ahead[lanes.at / kCellLanes] = far.Behind(ordinal);
+    tile.ahead[lanes.at / kCellLanes] = far.Of(ordinal + kTile);
     if (lanes.count == kCellLanes) {
       if (tile.waiting.count == kGroupsMax || tile.waiting.variant != run.query)
         ScoreWaiting<Keys>(shape, queries, tile);
@@ -561,6 +561,7 @@ void ThroughTiles(const AttentionShape& shape, std::span<const CellRun> runs,
   }
   FarKeys far(shape, runs);
   tile.far = &far;
+  if (!runs.empty() && first < visible) far.AskForTile(first, std::min(visible, first + kTile));
   std::size_t first_run = 0;
   std::size_t scored = first;  // ordinals below are scored or seen by nobody
   for (std::size_t start = first / kTile * kTile; start < visible; start += kTile) {

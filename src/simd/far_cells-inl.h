@@ -30,15 +30,23 @@ class FarKeys {
         scales_offset_(shape.key_scales_offset),
         layout_(key_layout(shape.key_element, shape.key_dims)) {}
 
-  // Of the cells that follow the one of this ordinal by a tile, or those of the last run. Ordinals ascend.
-  StoredCells Behind(std::size_t ordinal) {
-    const std::size_t far = ordinal + kTile;
-    while (run_ + 1 < runs_.size() && runs_[run_].ordinal + runs_[run_].count <= far) ++run_;
+  // Those of the group of the cell of this ordinal, or of the last cell. Ordinals ascend.
+  StoredCells Of(std::size_t ordinal) {
+    while (run_ + 1 < runs_.size() && runs_[run_].ordinal + runs_[run_].count <= ordinal) ++run_;
     const CellRun& run = runs_[run_];
-    const std::size_t skipped = std::min<std::size_t>(far - std::min(far, run.ordinal), run.count - 1);
+    const std::size_t skipped =
+        std::min<std::size_t>(ordinal - std::min(ordinal, run.ordinal), run.count - 1);
     const std::size_t group = (run.cell + skipped) / kCellLanes * kCellLanes;
     return {run.keys + numbers_offset_ + group * layout_.number_bytes(),
             run.keys + scales_offset_ + group * layout_.scale_bytes()};
+  }
+
+  // Before the first tile nothing was read that its keys could be asked for beside.
+  void AskForTile(std::size_t begin, std::size_t end) {
+    for (std::size_t ordinal = begin; ordinal < end; ordinal += kCellLanes) {
+      const StoredCells keys = Of(ordinal);
+      for (std::size_t lane = 0; lane < kCellLanes; ++lane) AskFor(keys, lane);
+    }
   }
 
   // Beside lane `lane` of the cells whose values are read: as much of those keys. Inline, since compilers
