@@ -55,7 +55,7 @@ constexpr std::size_t kTileSlots = kTile + kCellLanes;
 struct Tile {
   alignas(64) float scores[kQueriesAtOnce][kTileSlots];
   StoredCells values[kTileSlots];
-  StoredCells ahead[kTileSlots / kCellLanes] = {};  // keys to ask for beside the values of sixteen slots
+  StoredCells ahead[kTileSlots / kCellLanes];  // keys to ask for beside the values of sixteen slots
   const FarKeys* far = nullptr;
   WaitingGroups waiting;
 };
@@ -561,7 +561,10 @@ void ThroughTiles(const AttentionShape& shape, std::span<const CellRun> runs,
   }
   FarKeys far(shape, runs);
   tile.far = &far;
-  if (!runs.empty() && first < visible) far.AskForTile(first, std::min(visible, first + kTile));
+  if (!runs.empty() && first < visible) {
+    std::ranges::fill(tile.ahead, far.Of(first));  // beside cells that the tile before has scored
+    far.AskForTile(first, std::min(visible, first + kTile));
+  }
   std::size_t first_run = 0;
   std::size_t scored = first;  // ordinals below are scored or seen by nobody
   for (std::size_t start = first / kTile * kTile; start < visible; start += kTile) {
