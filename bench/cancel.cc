@@ -13,30 +13,17 @@
 #include <vector>
 
 #include "kvasir/executor.h"
+#include "measuring.h"
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-using Milliseconds = std::chrono::duration<double, std::milli>;
+using kvasir::bench::Clock;
+using kvasir::bench::Milliseconds;
+using kvasir::bench::must;
+using kvasir::bench::random_tokens;
 
 constexpr int kTries = 50;
 constexpr int kLatest = 400;  // milliseconds of computing before it is cancelled
-
-template <class T>
-T must(kvasir::Result<T> result) {
-  if (!result) {
-    std::fprintf(stderr, "cancel: %s\n", result.error().message().c_str());
-    std::exit(1);
-  }
-  if constexpr (!std::is_void_v<T>) return *std::move(result);
-}
-
-std::vector<kvasir::Token> some_tokens(std::uint64_t count, std::uint32_t vocabulary) {
-  std::vector<kvasir::Token> tokens(count);
-  for (std::size_t i = 0; i < tokens.size(); ++i)
-    tokens[i] = static_cast<kvasir::Token>((i * 7919 + 13) % vocabulary);
-  return tokens;
-}
 
 struct Times {
   std::vector<double> call;  // of cancel()
@@ -90,7 +77,7 @@ int main(int count, char** arguments) {
   const std::uint64_t prompt = count > 2 ? std::strtoull(arguments[2], nullptr, 10) : 4000;
   kvasir::Executor executor =
       must(kvasir::Executor::create(model, {.pool = prompt + 512, .share_prefixes = false}));
-  const auto tokens = some_tokens(prompt, model.vocabulary());
+  const auto tokens = random_tokens(prompt, model.vocabulary(), 1);
   Times outside;
   std::vector<double> callback;
   for (int i = 0; i < kTries; ++i) {

@@ -13,11 +13,14 @@
 #include <vector>
 
 #include "kvasir/executor.h"
+#include "measuring.h"
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-using Milliseconds = std::chrono::duration<double, std::milli>;
+using kvasir::bench::Clock;
+using kvasir::bench::Milliseconds;
+using kvasir::bench::must;
+using kvasir::bench::random_tokens;
 
 constexpr std::size_t kTalkers = 8;
 constexpr std::uint64_t kBegun = 32;  // tokens of each talker's own prompt
@@ -29,24 +32,6 @@ struct Figures {
   double tokens_per_second = 0;
   std::uint64_t largest_piece = 0;  // of the prompt in one step
 };
-
-std::vector<kvasir::Token> random_tokens(std::uint64_t count, std::uint32_t vocabulary, std::uint64_t seed) {
-  std::vector<kvasir::Token> tokens(count);
-  for (kvasir::Token& token : tokens) {
-    seed = seed * 6364136223846793005ULL + 1442695040888963407ULL;
-    token = static_cast<kvasir::Token>((seed >> 33) % vocabulary);
-  }
-  return tokens;
-}
-
-template <class T>
-T must(kvasir::Result<T> result) {
-  if (!result) {
-    std::fprintf(stderr, "frame_budget: %s\n", result.error().message().c_str());
-    std::exit(1);
-  }
-  if constexpr (!std::is_void_v<T>) return *std::move(result);
-}
 
 // One talker and when it last spoke.
 struct Talker {

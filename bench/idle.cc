@@ -12,32 +12,19 @@
 #include <vector>
 
 #include "kvasir/executor.h"
+#include "measuring.h"
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-using Milliseconds = std::chrono::duration<double, std::milli>;
+using kvasir::bench::Clock;
+using kvasir::bench::Milliseconds;
+using kvasir::bench::must;
+using kvasir::bench::random_tokens;
 
 constexpr std::uint64_t kIdle = 20;
 constexpr std::uint64_t kBegin = 64;  // tokens of the short conversation's prompt
 constexpr int kRounds = 30;
 constexpr int kTokens = 16;  // of a round
-
-template <class T>
-T must(kvasir::Result<T> result) {
-  if (!result) {
-    std::fprintf(stderr, "idle: %s\n", result.error().message().c_str());
-    std::exit(1);
-  }
-  if constexpr (!std::is_void_v<T>) return *std::move(result);
-}
-
-std::vector<kvasir::Token> some_tokens(std::uint64_t count, std::uint64_t seed, std::uint32_t vocabulary) {
-  std::vector<kvasir::Token> tokens(count);
-  for (std::size_t i = 0; i < tokens.size(); ++i)
-    tokens[i] = static_cast<kvasir::Token>((i * 7919 + seed * 104729 + 13) % vocabulary);
-  return tokens;
-}
 
 void compute(kvasir::Conversation& talk, const std::vector<kvasir::Token>& tokens) {
   must(talk.prompt(tokens));
@@ -72,12 +59,12 @@ int main(int count, char** arguments) {
   std::vector<kvasir::Conversation> idle;
   for (std::uint64_t i = 0; i < kIdle; ++i) {
     idle.push_back(must(full.conversation()));
-    compute(idle.back(), some_tokens(each, i + 1, model.vocabulary()));
+    compute(idle.back(), random_tokens(each, model.vocabulary(), i + 1));
   }
   kvasir::Conversation alone = must(empty.conversation());
   kvasir::Conversation beside = must(full.conversation());
   for (kvasir::Conversation* talk : {&alone, &beside})
-    compute(*talk, some_tokens(kBegin, 0, model.vocabulary()));
+    compute(*talk, random_tokens(kBegin, model.vocabulary(), 0));
   std::vector<double> times_alone;
   std::vector<double> times_beside;
   std::vector<double> ratios;

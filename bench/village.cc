@@ -20,8 +20,11 @@
 #include <vector>
 
 #include "kvasir/executor.h"
+#include "measuring.h"
 
 namespace {
+
+using kvasir::bench::must;
 
 constexpr std::uint64_t kLongestAnswer = 48;
 constexpr std::uint64_t kLongestTalk = 768;
@@ -36,15 +39,6 @@ struct Character {
   std::string block;
   std::vector<Question> questions;
 };
-
-template <class T>
-T must(kvasir::Result<T> result) {
-  if (!result) {
-    std::fprintf(stderr, "village: %s\n", result.error().message().c_str());
-    std::exit(1);
-  }
-  if constexpr (!std::is_void_v<T>) return *std::move(result);
-}
 
 std::vector<std::string> split(const std::string& line, char mark) {
   std::vector<std::string> fields;

@@ -11,9 +11,6 @@
 namespace kvasir::cli {
 namespace {
 
-// Recurrent states beside the two of each conversation.
-constexpr std::uint64_t kCheckpoints = 16;
-
 CacheType cache_type(kv::CacheElement element) {
   switch (element) {
     case kv::CacheElement::kF32:
@@ -48,14 +45,11 @@ Result<Model> load_model(const ModelFlags& flags) {
   return loaded;
 }
 
-Result<Executor> make_executor(const Model& model, const ModelFlags& flags, std::uint64_t wanted,
-                               std::uint64_t conversations) {
+Result<Executor> make_executor(const Model& model, const ModelFlags& flags, std::uint64_t wanted) {
   KVASIR_ASSIGN(const kv::CacheTypes types, parse_types(flags.types));
   ExecutorOptions options;
   options.context = flags.context.value_or(model.trained_context());
   options.pool = flags.pool.value_or(wanted);
-  options.states =
-      static_cast<std::uint32_t>(std::min<std::uint64_t>(2 * conversations + kCheckpoints, UINT32_MAX));
   options.keys = cache_type(types.keys);
   options.values = cache_type(types.values);
   options.page_cells = flags.page_cells;

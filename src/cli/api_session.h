@@ -13,9 +13,8 @@ namespace kvasir::cli {
 // Loads with progress on standard error; kCancelled where the user interrupts.
 [[nodiscard]] Result<Model> load_model(const ModelFlags& flags);
 
-// An executor of the flags' sizes for so many conversations at once; its pool holds --pool tokens, or by
-// default `wanted`.
+// An executor of the flags' sizes; its pool holds --pool tokens, or by default `wanted`.
 [[nodiscard]] Result<Executor> make_executor(const Model& model, const ModelFlags& flags,
-                                             std::uint64_t wanted, std::uint64_t conversations);
+                                             std::uint64_t wanted);
 
 }  // namespace kvasir::cli

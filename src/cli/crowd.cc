@@ -140,7 +140,7 @@ Result<std::uint64_t> count_different(const Model& model, const CrowdOptions& op
   for (std::size_t index = 0; index < requests.size(); ++index) {
     std::vector<Request> one(1);
     one[0].prompt = requests[index].prompt;
-    KVASIR_ASSIGN(Executor executor, make_executor(model, flags, *flags.pool, 1));
+    KVASIR_ASSIGN(Executor executor, make_executor(model, flags, *flags.pool));
     KVASIR_TRY(Crowd(executor, alone, one).run());
     if (one[0].answer != requests[index].answer) ++different;
     progress.at(index + 1, "alone");
@@ -180,8 +180,7 @@ Status run_crowd(const CrowdOptions& options) {
   CrowdFigures figures;
   CacheInfo cache;
   {
-    KVASIR_ASSIGN(Executor executor,
-                  make_executor(model, options.model, each * options.parallel, options.parallel));
+    KVASIR_ASSIGN(Executor executor, make_executor(model, options.model, each * options.parallel));
     KVASIR_ASSIGN(figures, Crowd(executor, options, requests).run());
     cache = executor.cache();
   }

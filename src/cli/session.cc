@@ -131,10 +131,10 @@ Result<std::unique_ptr<engine::Engine>> make_engine(const Session& session, cons
   options.pool = flags.pool.value_or(wanted);
   const model::Network& network = session.model->network();
   const std::uint64_t half = base::available_memory() / 2;
-  KVASIR_ASSIGN(options.states, engine::states_within(half == 0 ? UINT64_MAX : half, network,
-                                                      engine::wishes_of(options), session.conversations));
   const engine::PoolWishes wishes = engine::wishes_of(options);
-  KVASIR_ASSIGN(const engine::PoolShape shape, engine::pool_shape(network, wishes));
+  KVASIR_ASSIGN(options.states,
+                engine::states_within(half == 0 ? UINT64_MAX : half, network, wishes, session.conversations));
+  KVASIR_ASSIGN(const engine::PoolShape shape, engine::pool_shape(network, engine::wishes_of(options)));
   if (half > 0 && shape.bytes > half) {
     KVASIR_ASSIGN(const std::uint64_t fits, engine::tokens_within(half, network, wishes));
     return fail(

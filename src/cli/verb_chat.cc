@@ -24,7 +24,6 @@ namespace kvasir::cli {
 namespace {
 
 constexpr std::uint64_t kPoolTokens = 8192;  // of a pool that nobody gives a size
-constexpr std::uint64_t kTalks = 8;          // forks included, that recurrent states are for
 
 constexpr std::string_view kHelp =
     "a line is a turn; the answer is a line too\n"
@@ -157,8 +156,8 @@ class Chat {
 Status chat(const Options& options) {
   KVASIR_ASSIGN(const Model model, load_model(options.model));
   const std::uint64_t context = options.model.context.value_or(model.trained_context());
-  const std::uint64_t pool = std::max<std::uint64_t>(1, std::min(context, kPoolTokens));
-  KVASIR_ASSIGN(Executor executor, make_executor(model, options.model, pool, kTalks));
+  KVASIR_ASSIGN(Executor executor, make_executor(model, options.model,
+                                                 std::max<std::uint64_t>(1, std::min(context, kPoolTokens))));
   KVASIR_ASSIGN(Conversation first, executor.conversation({.seed = options.seed}));
   say("kvasir: /help lists what there is beside talking");
   Chat talk(executor, std::move(first), options);

@@ -33,6 +33,9 @@ struct KeyGroup {
   StoredCells values = {};
 };
 
+// Bytes of a line of the caches: what one request brings.
+inline constexpr std::size_t kAskedBytes = 64;
+
 // Memory is far, pages lie apart, and what the processor guesses ends with each of them. What is asked for
 // comes into the second cache, as in byte_products-inl.h.
 HWY_INLINE void AskFor(const std::byte* line) {
@@ -43,7 +46,7 @@ HWY_INLINE void AskFor(const std::byte* line) {
 // a line of theirs.
 template <std::size_t kBytes>
 HWY_INLINE void AskForValues(const KeyGroup& group, std::size_t d) {
-  if (d % (64 / kBytes) == 0) AskFor(group.values.numbers + d * kBytes);
+  if (d % (kAskedBytes / kBytes) == 0) AskFor(group.values.numbers + d * kBytes);
 }
 
 // Before the block of dimensions that begins at `d`: the scales of sixteen cells are half a line of each.

@@ -59,7 +59,8 @@ class FarKeys {
  private:
   // The lines that begin within share `index` of an array of shares of so many bytes.
   static HWY_INLINE void AskForShare(const std::byte* from, std::size_t index, std::size_t bytes) {
-    for (std::size_t at = (index * bytes + 63) / 64 * 64; at < (index + 1) * bytes; at += 64)
+    const std::size_t first = (index * bytes + kAskedBytes - 1) / kAskedBytes * kAskedBytes;
+    for (std::size_t at = first; at < (index + 1) * bytes; at += kAskedBytes)
       HWY_NAMESPACE::AskFor(from + at);
   }
 

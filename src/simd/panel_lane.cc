@@ -257,6 +257,11 @@ std::uint32_t levels_with_signs(unsigned point, std::size_t bits, unsigned signs
   return four;
 }
 
+// A sub-block's scale, 1 and twice its nibble.
+std::uint8_t odd_scale(const std::uint8_t* nibbles, std::size_t sub) {
+  return static_cast<std::uint8_t>(2 * ((nibbles[sub / 2] >> (4 * (sub % 2))) & 15) + 1);
+}
+
 // Calls four(block) for the block of every row.
 template <class Four>
 Words of_rows(const RawBlocks& from, const Four& four) {
@@ -286,8 +291,7 @@ struct Grid3XxsBlocks {
 struct Grid3SBlocks {
   static constexpr std::size_t kBytes = 110, kScale = 0;
   static void take(const std::uint8_t* block, SubNumbers& out) {
-    for (std::size_t i = 0; i < 8; ++i)
-      out.scales[i] = static_cast<std::uint8_t>(2 * ((block[106 + i / 2] >> (4 * (i % 2))) & 15) + 1);
+    for (std::size_t i = 0; i < 8; ++i) out.scales[i] = odd_scale(block + 106, i);
   }
   static Words codes(const RawBlocks& from, std::size_t k) {
     return of_rows(from, [k](const std::uint8_t* block) {
@@ -301,8 +305,7 @@ struct Grid3SBlocks {
 struct Grid2SBlocks {
   static constexpr std::size_t kBytes = 82, kScale = 0;
   static void take(const std::uint8_t* block, SubNumbers& out) {
-    for (std::size_t i = 0; i < 16; ++i)
-      out.scales[i] = static_cast<std::uint8_t>(2 * ((block[74 + i / 2] >> (4 * (i % 2))) & 15) + 1);
+    for (std::size_t i = 0; i < 16; ++i) out.scales[i] = odd_scale(block + 74, i);
   }
   static Words codes(const RawBlocks& from, std::size_t k) {
     return of_rows(from, [k](const std::uint8_t* block) {
