@@ -1,5 +1,6 @@
-// The kernels alone, one thread: products of every kind of weights for few and many columns, activations into
-// bytes, attention over every type of cache. Rates are of operations, a product and its sum counting as two.
+// The kernels alone, one thread: products of every kind of weights for few and many columns, weights into
+// panels, activations into bytes, attention over every type of cache. Rates are of operations, a product and
+// its sum counting as two.
 //
 //   kernels [--benchmark_filter=REGEX] and what else Google Benchmark takes
 
@@ -92,6 +93,21 @@ void multiply(benchmark::State& state, BlockType type, std::size_t rows) {
   }
   count_operations(state, 2.0 * static_cast<double>(rows) * kWidth * static_cast<double>(columns));
   if (rows == kFarRows) count_bytes(state, weights.size_bytes());
+}
+
+// A panel of weights from the blocks of a file, both in the processor's caches. Bytes are those of the file.
+void repack(benchmark::State& state, BlockType type) {
+  const quant::BlockTypeInfo& info = quant::block_type_info(type);
+  auto panels = simd::Panels::allocate(type, simd::kPanelRows, kWidth);
+  const auto drawer = quant::BlockDrawer::create(type, {}, 1);
+  if (!panels || !drawer) return state.SkipWithError("no memory");
+  std::vector<std::byte> raw(simd::kPanelRows * kWidth / info.values * info.bytes);
+  drawer->draw(0, raw);
+  for (auto _ : state) {
+    if (!panels->fill(0, raw)) return state.SkipWithError("no memory");
+    benchmark::ClobberMemory();
+  }
+  count_bytes(state, raw.size());
 }
 
 void pack(benchmark::State& state) {
@@ -210,7 +226,9 @@ void add_benchmarks() {
   for (const quant::BlockTypeInfo& info : quant::block_types()) {
     if (!info.unpacks) continue;
     const bool own = info.type == BlockType::kF32 || simd::panel_kind(info.type) != simd::PanelKind::kF32;
-    if (own) add_products(info);
+    if (!own) continue;
+    add_products(info);
+    benchmark::RegisterBenchmark(("repack/" + std::string(info.name)).c_str(), repack, info.type);
   }
   for (const kv::CacheElement element :
        {kv::CacheElement::kF32, kv::CacheElement::kF16, kv::CacheElement::kBF16, kv::CacheElement::kQ8_0,

@@ -42,16 +42,6 @@ class PanelLane {
   std::size_t lane_;
 };
 
-// Rows as they are in the file, one every `stride` bytes, which are whole blocks.
-struct RawRows {
-  const std::uint8_t* data = nullptr;
-  std::size_t count = 0;
-  std::size_t stride = 0;
-};
-
-// Repacks at most kPanelRows rows of `columns` numbers of a kind that is_codes() into a panel of zeros.
-void put_codes(PanelKind kind, const RawRows& rows, std::size_t columns, std::uint8_t* panel);
-
 // A sub-block of a lane: number k is scale x codes[k] + offset, with the zero taken off.
 struct SubBlock {
   std::array<std::int16_t, 32> codes{};

@@ -11,32 +11,10 @@
 #include "simd/panel_lane.h"
 #include "simd/panel_layout.h"
 #include "simd/products.h"
+#include "simd/repack.h"
 
 namespace kvasir::simd {
-namespace {
-
 using quant::BlockType;
-
-// Elements of one size, a line of each row at a time: rows may lie so that few of them fit into a cache
-// together.
-template <class Element>
-void put_elements(const RawRows& rows, std::size_t columns, std::uint8_t* panel) {
-  constexpr std::size_t kAtOnce = kLine / sizeof(Element);
-  std::array<std::array<Element, kAtOnce>, kPanelRows> near{};
-  for (std::size_t k = 0; k < columns; k += kAtOnce) {
-    const std::size_t some = std::min(kAtOnce, columns - k);
-    for (std::size_t row = 0; row < rows.count; ++row)
-      std::memcpy(&near[row], rows.data + row * rows.stride + k * sizeof(Element), some * sizeof(Element));
-    for (std::size_t i = 0; i < some; ++i) {
-      // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): filled below
-      std::array<Element, kPanelRows> of_rows;
-      for (std::size_t row = 0; row < kPanelRows; ++row) of_rows[row] = near[row][i];
-      std::memcpy(panel + (k + i) * kLine, &of_rows, sizeof(of_rows));
-    }
-  }
-}
-
-}  // namespace
 
 PanelKind panel_kind(BlockType type) noexcept {
   switch (type) {
@@ -120,20 +98,26 @@ Status Panels::fill(std::size_t index, std::span<const std::byte> raw) {
                                                std::to_string(count * raw_row_bytes_) + " bytes, not " +
                                                std::to_string(raw.size()));
   }
+  // Rows that there are not are zeros.
+  std::vector<std::byte> whole;
+  if (count < kPanelRows) {
+    whole.resize(kPanelRows * raw_row_bytes_);
+    std::ranges::copy(raw, whole.begin());
+    raw = whole;
+  }
   auto* panel = reinterpret_cast<std::uint8_t*>(bytes_.data()) + at(index);
-  const RawRows rows{reinterpret_cast<const std::uint8_t*>(raw.data()), count, raw_row_bytes_};
+  const RawRows rows{reinterpret_cast<const std::uint8_t*>(raw.data()), raw_row_bytes_};
   if (is_codes(kind_)) {
-    std::memset(panel, 0, panel_bytes_);
     put_codes(kind_, rows, columns_, panel);
   } else if (kind_ != PanelKind::kF32) {
-    put_elements<std::uint16_t>(rows, columns_, panel);
+    put_halves(rows, columns_, panel);
   } else if (source_ == BlockType::kF32) {
-    put_elements<std::uint32_t>(rows, columns_, panel);
+    put_floats(rows, columns_, panel);
   } else {
-    std::vector<float> unpacked(count * columns_);
+    std::vector<float> unpacked(kPanelRows * columns_);
     KVASIR_TRY(quant::unpack(source_, raw, unpacked));
-    const auto* floats = reinterpret_cast<const std::uint8_t*>(unpacked.data());
-    put_elements<std::uint32_t>({floats, count, columns_ * sizeof(float)}, columns_, panel);
+    put_floats({reinterpret_cast<const std::uint8_t*>(unpacked.data()), columns_ * sizeof(float)}, columns_,
+               panel);
   }
   return {};
 }

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "hwy/targets.h"
 #include "model/fingerprint.h"
 #include "simd/products.h"
 #include "support/engine_run.h"
+#include "support/instruction_sets.h"
 #include "support/tiny_model.h"
 
 namespace kvasir::oracle::test {
@@ -50,21 +50,6 @@ std::string digest_of_all() {
   return fmt::format("{:016x}", XXH3_64bits(all.data(), all.size() * sizeof(float)));
 }
 
-// Uses one set of instructions while it lives.
-class OneInstructionSet {
- public:
-  explicit OneInstructionSet(std::int64_t target) { use(target); }
-  ~OneInstructionSet() { use(0); }
-  OneInstructionSet(const OneInstructionSet&) = delete;
-  OneInstructionSet& operator=(const OneInstructionSet&) = delete;
-
- private:
-  static void use(std::int64_t targets) {
-    hwy::SetSupportedTargetsForTest(targets);
-    hwy::GetChosenTarget().DeInit();
-  }
-};
-
 TEST(Numerics, ChangeOnlyWithTheKernelRevision) {
   if (!fuses()) return;
   // Where this fails on purpose, raise kKernelRevision in src/model/fingerprint.cc and enter both.
@@ -73,13 +58,10 @@ TEST(Numerics, ChangeOnlyWithTheKernelRevision) {
 }
 
 TEST(Numerics, AreTheSameOnEveryInstructionSetThatFuses) {
-  const std::int64_t supported = hwy::SupportedTargets();
   std::vector<std::string> digests;
-  for (std::int64_t target = 1; target != 0 && target <= supported; target <<= 1) {
-    if ((supported & target) == 0) continue;
-    const OneInstructionSet only(target);
+  kvasir::test::with_each_instruction_set([&](std::int64_t) {
     if (fuses()) digests.push_back(digest_of_all());
-  }
+  });
   for (const std::string& digest : digests) EXPECT_EQ(digest, digests.front());
   EXPECT_EQ(digests.empty(), !fuses());
   RecordProperty("instruction_sets", static_cast<int>(digests.size()));

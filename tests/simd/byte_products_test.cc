@@ -74,17 +74,6 @@ std::vector<std::size_t> widths_of(BlockType type) {
 
 class EveryCode : public testing::TestWithParam<BlockType> {};
 
-TEST_P(EveryCode, ReadsRowsAsUnpackGivesThem) {
-  constexpr std::size_t kColumns = 512;
-  const Weights weights = random_weights(GetParam(), 19, kColumns, 1);
-  ASSERT_TRUE(is_codes(weights.panels.kind()));
-  std::vector<float> row(kColumns);
-  for (std::size_t r = 0; r < 19; ++r) {
-    weights.panels.read_row(r, row);
-    ASSERT_EQ(0, std::memcmp(row.data(), weights.values.data() + r * kColumns, kColumns * 4)) << "row " << r;
-  }
-}
-
 void expect_exact_but_for_rounding(BlockType type, std::size_t width) {
   constexpr std::size_t kRows = 21;
   const Weights weights = random_weights(type, kRows, width, 2);
