@@ -22,7 +22,9 @@ class ByteWriter {
   template <class T>
     requires std::is_unsigned_v<T>
   void number(T value) {
-    for (std::size_t i = 0; i < sizeof(T); ++i) out_->push_back(static_cast<std::byte>(value >> (8 * i)));
+    const std::size_t at = out_->size();
+    out_->resize(at + sizeof(T));
+    for (std::size_t i = 0; i < sizeof(T); ++i) (*out_)[at + i] = static_cast<std::byte>(value >> (8 * i));
   }
   void signed_number(std::int64_t value) { number(static_cast<std::uint64_t>(value)); }
   void bytes(std::span<const std::byte> bytes) { out_->insert(out_->end(), bytes.begin(), bytes.end()); }

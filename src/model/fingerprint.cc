@@ -7,6 +7,8 @@
 
 #include "base/bytes.h"
 #include "base/try.h"
+#include "base/within_memory.h"
+#include "parallel/first_error.h"
 #include "simd/attention.h"
 #include "simd/products.h"
 
@@ -85,37 +87,51 @@ void append_keys(const gguf::File& file, const std::string& architecture, base::
   }
 }
 
-// The tensors' names, types, shapes and data, hashed in order of names: one hash for each.
-Status append_tensors(const gguf::File& file, base::ByteWriter& out) {
+// A tensor's name, type and shape, and its data: one hash for each block.
+Status append_tensor(const gguf::File& file, const gguf::Tensor& tensor, base::ByteWriter& out) {
+  out.text(tensor.name);
+  out.number(static_cast<std::uint32_t>(tensor.type));
+  out.number(std::uint64_t{tensor.dims.size()});
+  for (const std::uint64_t dim : tensor.dims) out.number(dim);
+  std::vector<std::byte> block(Fingerprint::kSampleBytes);
+  return visit_samples(tensor.bytes, [&](std::uint64_t at, std::uint64_t size) -> Status {
+    const std::span<std::byte> some = std::span(block).first(size);
+    KVASIR_TRY(file.read(tensor, at, some));
+    out.number(std::uint64_t{XXH3_64bits(some.data(), some.size())});
+    return {};
+  });
+}
+
+// The tensors in order of names.
+Status append_tensors(const gguf::File& file, parallel::ThreadPool& pool, base::ByteWriter& out) {
   std::vector<const gguf::Tensor*> tensors;
   for (const gguf::Tensor& tensor : file.tensors()) tensors.push_back(&tensor);
   std::ranges::sort(tensors, {},
                     [](const gguf::Tensor* tensor) -> const std::string& { return tensor->name; });
-  std::vector<std::byte> block(Fingerprint::kSampleBytes);
-  for (const gguf::Tensor* const tensor : tensors) {
-    out.text(tensor->name);
-    out.number(static_cast<std::uint32_t>(tensor->type));
-    out.number(std::uint64_t{tensor->dims.size()});
-    for (const std::uint64_t dim : tensor->dims) out.number(dim);
-    const auto add_block = [&](std::uint64_t at, std::uint64_t size) -> Status {
-      const std::span<std::byte> some = std::span(block).first(size);
-      KVASIR_TRY(file.read(*tensor, at, some));
-      out.number(std::uint64_t{XXH3_64bits(some.data(), some.size())});
-      return {};
-    };
-    KVASIR_TRY(visit_samples(tensor->bytes, add_block));
-  }
+  std::vector<std::vector<std::byte>> parts(tensors.size());
+  parallel::FirstError first;
+  pool.run(tensors.size(), 1, [&](std::size_t begin, std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      const Status done = base::within_memory([&] {
+        base::ByteWriter part(parts[i]);
+        return append_tensor(file, *tensors[i], part);
+      });
+      if (!done) first.keep(done.error());
+    }
+  });
+  KVASIR_TRY(std::move(first).status());
+  for (const std::vector<std::byte>& part : parts) out.bytes(part);
   return {};
 }
 
 }  // namespace
 
-Result<Fingerprint> fingerprint_of(const gguf::File& file, const Hyperparameters& sizes,
-                                   const Network& network) {
+Result<Fingerprint> fingerprint_of(const gguf::File& file, parallel::ThreadPool& pool,
+                                   const Hyperparameters& sizes, const Network& network) {
   std::vector<std::byte> bytes;
   base::ByteWriter out(bytes);
   append_keys(file, sizes.architecture, out);
-  KVASIR_TRY(append_tensors(file, out));
+  KVASIR_TRY(append_tensors(file, pool, out));
   const XXH128_hash_t weights = XXH3_128bits(bytes.data(), bytes.size());
   return Fingerprint{.weights = {weights.low64, weights.high64},
                      .rotary = rotary_hash(network),

@@ -10,6 +10,7 @@
 #include "kvasir/result.h"
 #include "model/hyperparameters.h"
 #include "model/layers.h"
+#include "parallel/thread_pool.h"
 
 namespace kvasir::model {
 
@@ -29,9 +30,10 @@ struct Fingerprint {
   friend bool operator==(const Fingerprint&, const Fingerprint&) = default;
 };
 
-// Of a model that was read from `file`. As gguf::File::read(); throws std::bad_alloc.
-[[nodiscard]] Result<Fingerprint> fingerprint_of(const gguf::File& file, const Hyperparameters& sizes,
-                                                 const Network& network);
+// Of a model that was read from `file`, whose samples the pool's threads share. As gguf::File::read(), and
+// kOutOfMemory; throws std::bad_alloc.
+[[nodiscard]] Result<Fingerprint> fingerprint_of(const gguf::File& file, parallel::ThreadPool& pool,
+                                                 const Hyperparameters& sizes, const Network& network);
 
 // What the bits of results depend on beside the model and the types of the cache: the revision of the
 // kernels, the instruction set and the size of a tile, such as "1 AVX3 128".

@@ -1,9 +1,11 @@
 #include "model/loader.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "base/try.h"
+#include "base/within_memory.h"
 #include "parallel/first_error.h"
 #include "quant/block_type.h"
 
@@ -12,6 +14,9 @@ namespace {
 
 // Bytes that are read between two calls of the progress function.
 constexpr std::uint64_t kReportBytes = std::uint64_t{32} << 20;
+
+// Bytes of panels that a thread reads at once: few calls, and all of it stays in its cache.
+constexpr std::uint64_t kReadBytes = std::uint64_t{128} << 10;
 
 std::string shape_text(const std::vector<std::uint64_t>& dims) {
   std::string text;
@@ -44,22 +49,23 @@ Result<const gguf::Tensor*> Loader::find(const std::string& name, std::vector<st
 
 Status Loader::fill_panels(const gguf::Tensor& tensor, const Rows& rows, simd::Panels& panels,
                            std::size_t begin, std::size_t end) {
-  std::vector<std::byte> raw;
+  const std::size_t row_bytes = panels.raw_row_bytes();
+  const std::size_t row = begin * simd::kPanelRows;
+  const std::size_t count = std::min(end * simd::kPanelRows, panels.rows()) - row;
+  const auto memory = std::make_unique_for_overwrite<std::byte[]>(count * row_bytes);
+  const std::span raw(memory.get(), count * row_bytes);
+  for (std::size_t done = 0; done < count;) {
+    const std::uint64_t inside = (row + done) % rows.of_each;
+    const std::uint64_t from = rows.first + (row + done) / rows.of_each * rows.every + inside;
+    const auto some = static_cast<std::size_t>(std::min<std::uint64_t>(count - done, rows.of_each - inside));
+    KVASIR_TRY(file_->read(tensor, from * row_bytes, raw.subspan(done * row_bytes, some * row_bytes)));
+    done += some;
+  }
+  std::span<const std::byte> left = raw;
   for (std::size_t panel = begin; panel < end; ++panel) {
-    const std::size_t row = panel * simd::kPanelRows;
-    raw.resize(std::min(simd::kPanelRows, panels.rows() - row) * panels.raw_row_bytes());
-    const std::size_t count = raw.size() / panels.raw_row_bytes();
-    for (std::size_t done = 0; done < count;) {
-      const std::uint64_t inside = (row + done) % rows.of_each;
-      const std::uint64_t from = rows.first + (row + done) / rows.of_each * rows.every + inside;
-      const auto some =
-          static_cast<std::size_t>(std::min<std::uint64_t>(count - done, rows.of_each - inside));
-      KVASIR_TRY(
-          file_->read(tensor, from * panels.raw_row_bytes(),
-                      std::span(raw).subspan(done * panels.raw_row_bytes(), some * panels.raw_row_bytes())));
-      done += some;
-    }
-    KVASIR_TRY(panels.fill(panel, raw));
+    const std::size_t bytes = std::min(left.size(), simd::kPanelRows * row_bytes);
+    KVASIR_TRY(panels.fill(panel, left.first(bytes)));
+    left = left.subspan(bytes);
   }
   return {};
 }
@@ -70,17 +76,14 @@ Result<simd::Panels> Loader::panels(const gguf::Tensor& tensor, const Rows& rows
   const std::size_t count = panels.panel_count();
   const std::uint64_t panel_bytes = panels.raw_row_bytes() * simd::kPanelRows;
   const std::size_t at_once = std::max<std::size_t>(1, kReportBytes / panel_bytes);
+  const std::size_t in_one_read = std::max<std::size_t>(1, kReadBytes / panel_bytes);
   for (std::size_t begin = 0; begin < count; begin += at_once) {
     const std::size_t some = std::min(at_once, count - begin);
     parallel::FirstError first;
-    pool_->run(some, 4, [&](std::size_t from, std::size_t to) {
-      try {
-        const Status filled = fill_panels(tensor, rows, panels, begin + from, begin + to);
-        if (!filled) first.keep(filled.error());
-      } catch (const std::bad_alloc&) {
-        // So short that the message itself takes no memory.
-        first.keep(Error(Outcome::kOutOfMemory, "out of memory"));
-      }
+    pool_->run(some, in_one_read, [&](std::size_t from, std::size_t to) {
+      const Status filled =
+          base::within_memory([&] { return fill_panels(tensor, rows, panels, begin + from, begin + to); });
+      if (!filled) first.keep(filled.error());
     });
     KVASIR_TRY(std::move(first).status());
     const std::uint64_t done_rows = std::min<std::uint64_t>(rows.count, (begin + some) * simd::kPanelRows);

@@ -22,7 +22,7 @@ Result<std::shared_ptr<const Model>> Model::load(const gguf::File& file, paralle
     Loader loader(file, pool, std::move(progress));
     KVASIR_ASSIGN(Network network, architecture->build(loader, sizes));
     network.takes_bytes = loader.takes_bytes();
-    KVASIR_ASSIGN(const Fingerprint fingerprint, fingerprint_of(file, sizes, network));
+    KVASIR_ASSIGN(const Fingerprint fingerprint, fingerprint_of(file, pool, sizes, network));
     return std::shared_ptr<const Model>(new Model(std::move(sizes), std::move(network), fingerprint));
   } catch (const std::bad_alloc&) {
     // So short that the message itself takes no memory.
