@@ -1,5 +1,6 @@
 #include "kvasir/model.h"
 
+#include <atomic>
 #include <utility>
 
 #include "api/parts.h"
@@ -8,6 +9,7 @@
 #include "base/try.h"
 #include "base/within_memory.h"
 #include "gguf/gguf.h"
+#include "parallel/beside.h"
 
 namespace kvasir {
 
@@ -19,12 +21,23 @@ Result<Model> Model::load(const std::string& path, const ModelOptions& options) 
     const int threads = options.threads == 0 ? base::usable_processors() : options.threads;
     KVASIR_ASSIGN(parts->pool, parallel::ThreadPool::create(threads));
     KVASIR_ASSIGN(const gguf::File file, gguf::File::open(base::system_files(), path));
-    KVASIR_ASSIGN(parts->tokenizer, text::Tokenizer::load(file));
+    std::atomic<bool> has_text = true;
+    parallel::Beside beside;
+    KVASIR_TRY(beside.begin([&]() -> Status {
+      auto tokenizer = text::Tokenizer::load(file);
+      has_text = tokenizer.has_value();
+      KVASIR_ASSIGN(parts->tokenizer, std::move(tokenizer));
+      return {};
+    }));
     const auto report = [&](std::uint64_t done, std::uint64_t total) {
-      return !options.progress ||
-             options.progress(total == 0 ? 1 : static_cast<double>(done) / static_cast<double>(total));
+      return has_text &&
+             (!options.progress ||
+              options.progress(total == 0 ? 1 : static_cast<double>(done) / static_cast<double>(total)));
     };
-    KVASIR_ASSIGN(parts->model, model::Model::load(file, *parts->pool, report, options.context));
+    auto model = model::Model::load(file, *parts->pool, report, options.context);
+    // First: what is wrong with the vocabulary has stopped the weights.
+    KVASIR_TRY(beside.wait());
+    KVASIR_ASSIGN(parts->model, std::move(model));
     const std::uint32_t rows = parts->model->sizes().vocabulary;
     if (parts->tokenizer->size() > rows) {
       return fail(Outcome::kCorrupt, "the vocabulary has " + std::to_string(parts->tokenizer->size()) +

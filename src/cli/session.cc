@@ -18,6 +18,7 @@
 #include "cli/progress.h"
 #include "cli/streams.h"
 #include "kv/arena.h"
+#include "parallel/beside.h"
 #include "quant/block_type.h"
 #include "simd/panels.h"
 #include "tiers/disk_space.h"
@@ -90,7 +91,16 @@ void add_model_flags(CLI::App& verb, ModelFlags& flags) {
       ->capture_default_str();
 }
 
-Result<Session> load_session(const ModelFlags& flags) {
+namespace {
+
+Status check_vocabulary(const Session& session) {
+  const std::uint64_t rows = session.model->sizes().vocabulary;
+  if (session.tokenizer->size() <= rows) return {};
+  return fail(Outcome::kCorrupt, fmt::format("the vocabulary has {} tokens, the model's embedding {}",
+                                             session.tokenizer->size(), rows));
+}
+
+Result<Session> load(const ModelFlags& flags, bool with_text) {
   watch_interrupts();
   Session session;
   KVASIR_ASSIGN(session.options.types, parse_types(flags.types));
@@ -99,6 +109,12 @@ Result<Session> load_session(const ModelFlags& flags) {
   KVASIR_ASSIGN(session.pool, parallel::ThreadPool::create(flags.threads));
   KVASIR_ASSIGN(gguf::File file, gguf::File::open(base::system_files(), flags.model));
   session.file = std::make_shared<const gguf::File>(std::move(file));
+  parallel::Beside beside;
+  const auto read_vocabulary = [&session]() -> Status {
+    KVASIR_ASSIGN(session.tokenizer, text::Tokenizer::load(*session.file));
+    return {};
+  };
+  if (with_text) KVASIR_TRY(beside.begin(read_vocabulary));
   std::optional<Progress> progress;
   const auto report = [&](std::uint64_t done, std::uint64_t total) {
     if (!progress) progress.emplace(total);
@@ -110,9 +126,21 @@ Result<Session> load_session(const ModelFlags& flags) {
     return fail(Outcome::kCancelled, "interrupted");  // which tensor was at work helps nobody
   }
   KVASIR_ASSIGN(session.model, std::move(loaded));
+  KVASIR_TRY(beside.wait());
+  if (with_text) KVASIR_TRY(check_vocabulary(session));
   say_what_is_unpacked(*session.file);
   session.options.context = flags.context.value_or(session.model->sizes().context);
   return session;
+}
+
+}  // namespace
+
+Result<Session> load_session(const ModelFlags& flags) {
+  return load(flags, false);
+}
+
+Result<Session> load_session_with_text(const ModelFlags& flags) {
+  return load(flags, true);
 }
 
 namespace {

@@ -15,6 +15,7 @@
 #include "kvasir/result.h"
 #include "model/model.h"
 #include "parallel/thread_pool.h"
+#include "text/tokenizer.h"
 
 namespace kvasir::cli {
 
@@ -40,6 +41,7 @@ struct Session {
   std::unique_ptr<parallel::ThreadPool> pool;
   std::shared_ptr<const gguf::File> file;
   std::shared_ptr<const model::Model> model;
+  std::unique_ptr<const text::Tokenizer> tokenizer;  // where texts were asked for
   engine::EngineOptions options;  // of the flags; `pool` and `tiers` are set by make_engine
   SpillTo spill = SpillTo::kNowhere;
   std::uint64_t conversations =
@@ -51,6 +53,10 @@ struct Session {
 
 // Opens and loads, with progress on standard error; kCancelled where the user interrupts.
 [[nodiscard]] Result<Session> load_session(const ModelFlags& flags);
+
+// The same with the vocabulary, which is read while the weights are. kCorrupt where it has more tokens than
+// the model.
+[[nodiscard]] Result<Session> load_session_with_text(const ModelFlags& flags);
 
 // An engine whose pool holds --pool tokens, or by default `wanted`, as far as half the free memory allows:
 // kNoSpace with the bytes where it does not. Logits of `logit_rows` rows a pass.

@@ -127,17 +127,17 @@ Status print_result(const Score& score, std::uint64_t windows, const Options& op
 
 Status perplexity(const Options& options) {
   KVASIR_ASSIGN(const std::string text, read_text(options.file));
-  KVASIR_ASSIGN(const Session session, load_session(options.model));
+  KVASIR_ASSIGN(const Session session, load_session_with_text(options.model));
   if (options.window > session.options.context) {
     return fail(Outcome::kInvalidArgument,
                 fmt::format("a window of {} tokens is longer than the context of {}; give --window or --ctx",
                             options.window, session.options.context),
                 {.wanted = options.window, .limit = session.options.context, .setting = "--ctx"});
   }
-  KVASIR_ASSIGN(const auto tokenizer, text::Tokenizer::load(*session.file));
+  const text::Tokenizer& tokenizer = *session.tokenizer;
   KVASIR_ASSIGN(const std::vector<Token> tokens,
-                tokenizer->tokenize(text, {.parse_special = options.special}));
-  const std::optional<Token> begin = tokenizer->adds_begin() ? tokenizer->begin_token() : std::nullopt;
+                tokenizer.tokenize(text, {.parse_special = options.special}));
+  const std::optional<Token> begin = tokenizer.adds_begin() ? tokenizer.begin_token() : std::nullopt;
   const std::size_t taken = options.window - (begin ? 1 : 0);  // tokens of the text in a window
   const std::size_t windows = tokens.size() / taken;
   if (windows == 0) {

@@ -193,17 +193,12 @@ Status print_summary(const Completion& done, std::uint64_t seed, const Options& 
 
 Status complete(const Options& options) {
   KVASIR_ASSIGN(const std::uint64_t seed, seed_of(options));
-  KVASIR_ASSIGN(const Session session, load_session(options.model));
-  KVASIR_ASSIGN(const auto tokenizer, text::Tokenizer::load(*session.file));
-  if (tokenizer->size() > session.model->sizes().vocabulary) {
-    return fail(Outcome::kCorrupt, fmt::format("the vocabulary has {} tokens, the model's embedding {}",
-                                               tokenizer->size(), session.model->sizes().vocabulary));
-  }
-  KVASIR_ASSIGN(std::vector<Token> prompt, prompt_tokens(*tokenizer, options));
+  KVASIR_ASSIGN(const Session session, load_session_with_text(options.model));
+  KVASIR_ASSIGN(std::vector<Token> prompt, prompt_tokens(*session.tokenizer, options));
   const auto wanted = base::checked_add<std::uint64_t>(prompt.size(), options.count);
   const std::uint64_t longest = std::min(session.options.context, wanted.value_or(UINT64_MAX));
   KVASIR_ASSIGN(const auto engine, make_engine(session, options.model, longest, 1));
-  Generation generation(*engine, *tokenizer, options, seed);
+  Generation generation(*engine, *session.tokenizer, options, seed);
   KVASIR_ASSIGN(const Completion completion, generation.run(std::move(prompt)));
   return print_summary(completion, seed, options);
 }

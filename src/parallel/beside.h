@@ -1,4 +1,5 @@
-// Work that waits for something else than the processor, done on a thread of its own beside its giver's.
+// Work done on a thread of its own beside its giver's, which mostly waits for something else than the
+// processor, as the work does or the giver.
 #pragma once
 
 #include <functional>
