@@ -57,7 +57,7 @@ class Model {
   [[nodiscard]] static Result<Model> load(const std::string& path, const ModelOptions& options = {});
 
   // The ids of a text that stands alone (AddBegin::kAuto: the begin token is added). kInvalidArgument beyond
-  // 256 MiB, or where the begin token is wanted and there is none; kOutOfMemory.
+  // 256 MiB, for options that cannot be, or where the begin token is wanted and there is none; kOutOfMemory.
   [[nodiscard]] Result<std::vector<Token>> tokenize(std::string_view text,
                                                     const TextOptions& options = {}) const;
 

@@ -32,16 +32,11 @@ struct Items {
 // A decoder that reads a source begins with a token of its own.
 Status add_text(const api::ModelParts& model, const Text& text, bool at_start, Items& items) {
   const text::Tokenizer& tokenizer = *model.tokenizer;
-  KVASIR_ASSIGN(const std::vector<Token> tokens,
-                tokenizer.tokenize(text.text, {.parse_special = text.options.parse_special}));
   const std::optional<Token> start = model.model->network().start_token;
+  const bool usual = at_start && (start.has_value() || tokenizer.adds_begin());
   const std::optional<Token> begin = start ? start : tokenizer.begin_token();
-  const bool adds = start.has_value() || tokenizer.adds_begin();
-  const bool wanted = text.options.add_begin == AddBegin::kYes ||
-                      (text.options.add_begin == AddBegin::kAuto && at_start && adds);
-  if (wanted && !begin) return fail(Outcome::kInvalidArgument, "this vocabulary has no begin token");
-  // A text that spells it does not get it twice.
-  if (wanted && (tokens.empty() || tokens.front() != *begin)) items.tokens.push_back(*begin);
+  KVASIR_ASSIGN(const std::vector<Token> tokens,
+                api::tokens_of(tokenizer, text.text, text.options, begin, usual));
   items.tokens.insert(items.tokens.end(), tokens.begin(), tokens.end());
   return {};
 }

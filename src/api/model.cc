@@ -1,7 +1,10 @@
 #include "kvasir/model.h"
 
 #include <atomic>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "api/parts.h"
 #include "base/cpu.h"
@@ -12,6 +15,34 @@
 #include "parallel/beside.h"
 
 namespace kvasir {
+namespace {
+
+Result<bool> wants_begin(AddBegin add, bool usual) {
+  switch (add) {
+    case AddBegin::kAuto:
+      return usual;
+    case AddBegin::kYes:
+      return true;
+    case AddBegin::kNo:
+      return false;
+  }
+  return fail(Outcome::kInvalidArgument, "there is no way to begin " + std::to_string(static_cast<int>(add)),
+              {.setting = "add_begin"});
+}
+
+}  // namespace
+
+Result<std::vector<Token>> api::tokens_of(const text::Tokenizer& tokenizer, std::string_view text,
+                                          const TextOptions& options, std::optional<Token> begin,
+                                          bool usual) {
+  KVASIR_ASSIGN(const bool wanted, wants_begin(options.add_begin, usual));
+  KVASIR_ASSIGN(std::vector<Token> tokens,
+                tokenizer.tokenize(text, {.parse_special = options.parse_special}));
+  if (!wanted) return tokens;
+  if (!begin) return fail(Outcome::kInvalidArgument, "this vocabulary has no begin token");
+  if (tokens.empty() || tokens.front() != *begin) tokens.insert(tokens.begin(), *begin);
+  return tokens;
+}
 
 Result<Model> Model::load(const std::string& path, const ModelOptions& options) {
   return base::within_memory([&]() -> Result<Model> {
@@ -48,17 +79,9 @@ Result<Model> Model::load(const std::string& path, const ModelOptions& options) 
 }
 
 Result<std::vector<Token>> Model::tokenize(std::string_view text, const TextOptions& options) const {
-  return base::within_memory([&]() -> Result<std::vector<Token>> {
+  return base::within_memory([&] {
     const text::Tokenizer& tokenizer = *parts_->tokenizer;
-    KVASIR_ASSIGN(std::vector<Token> tokens,
-                  tokenizer.tokenize(text, {.parse_special = options.parse_special}));
-    const std::optional<Token> begin = tokenizer.begin_token();
-    const bool wanted = options.add_begin == AddBegin::kYes ||
-                        (options.add_begin == AddBegin::kAuto && tokenizer.adds_begin());
-    if (!wanted) return tokens;
-    if (!begin) return fail(Outcome::kInvalidArgument, "this vocabulary has no begin token");
-    if (tokens.empty() || tokens.front() != *begin) tokens.insert(tokens.begin(), *begin);
-    return tokens;
+    return api::tokens_of(tokenizer, text, options, tokenizer.begin_token(), tokenizer.adds_begin());
   });
 }
 

@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "archive/store.h"
 #include "engine/executor.h"
@@ -57,6 +59,12 @@ struct Used {
 
   [[nodiscard]] engine::Executor& executor() const noexcept { return *core->executor; }
 };
+
+// The ids of a text, behind `begin` where the options want that; kAuto: where it is usual. A text that spells
+// it does not get it twice. As Model::tokenize.
+[[nodiscard]] Result<std::vector<Token>> tokens_of(const text::Tokenizer& tokenizer, std::string_view text,
+                                                   const TextOptions& options, std::optional<Token> begin,
+                                                   bool usual);
 
 // An error of the engine in the words of this API: whose conversation is not there any more was closed, and
 // settings have the names of the options here.

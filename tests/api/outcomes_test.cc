@@ -287,6 +287,8 @@ TEST(Outcomes, ArgumentsThatCanNeverBeRightAreRefusedWithTheirNumbersAndChangeNo
       outcome_of(talk.prompt(std::span<const Token>())),
       outcome_of(talk.prompt(std::span<const PromptPart>())),
       outcome_of(talk.prompt("", {.add_begin = AddBegin::kNo})),
+      outcome_of(talk.prompt("ba", {.add_begin = static_cast<AddBegin>(9)})),
+      outcome_of(test::model().tokenize("ba", {.add_begin = static_cast<AddBegin>(9)})),
       outcome_of(talk.prompt(Embeddings{ragged})),
       outcome_of(talk.prompt(Embeddings{not_finite})),
       outcome_of(talk.prompt(Embeddings{})),
