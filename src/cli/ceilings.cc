@@ -43,8 +43,7 @@ void add(const gguf::Tensor& tensor, double share, ProductWork& work) {
   const simd::PanelKind kind = simd::panel_kind(tensor.type);
   const auto elements = static_cast<double>(tensor.elements()) * share;
   (simd::is_codes(kind) ? work.on_bytes : work.on_floats) += 2 * elements;
-  const bool as_in_file = kind != simd::PanelKind::kF32;
-  work.weight_bytes += as_in_file ? static_cast<double>(tensor.bytes) * share : elements * sizeof(float);
+  work.weight_bytes += static_cast<double>(tensor.bytes) * share;
 }
 
 // Seconds that so many tokens take where products are all there is.

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
-#include <map>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -16,11 +15,8 @@
 #include "cli/interrupt.h"
 #include "cli/numbers.h"
 #include "cli/progress.h"
-#include "cli/streams.h"
 #include "kv/arena.h"
 #include "parallel/beside.h"
-#include "quant/block_type.h"
-#include "simd/panels.h"
 #include "tiers/disk_space.h"
 
 namespace kvasir::cli {
@@ -38,22 +34,6 @@ std::string check_page(const std::string& text) {
   if (number && cells >= pages::kCellsStep && cells <= pages::kPageCellsMax && cells % pages::kCellsStep == 0)
     return {};
   return fmt::format("'{}' is no multiple of {} up to {}", text, pages::kCellsStep, pages::kPageCellsMax);
-}
-
-// Says which weights take more memory than their file, since products know their type only as floats.
-void say_what_is_unpacked(const gguf::File& file) {
-  std::map<std::string_view, std::uint64_t> bytes;  // [type]
-  for (const gguf::Tensor& tensor : file.tensors()) {
-    const bool as_floats = simd::panel_kind(tensor.type) == simd::PanelKind::kF32;
-    if (as_floats && tensor.type != quant::BlockType::kF32 && tensor.dims.size() > 1)
-      bytes[quant::block_type_info(tensor.type).name] += tensor.elements() * sizeof(float);
-  }
-  for (const auto& [name, unpacked] : bytes) {
-    say(
-        fmt::format("weights of type {} are unpacked to F32: {} MiB of memory; types such as Q4_K stay as "
-                    "small as their file",
-                    name, (unpacked >> 20) + 1));
-  }
 }
 
 }  // namespace
@@ -128,7 +108,6 @@ Result<Session> load(const ModelFlags& flags, bool with_text) {
   KVASIR_ASSIGN(session.model, std::move(loaded));
   KVASIR_TRY(beside.wait());
   if (with_text) KVASIR_TRY(check_vocabulary(session));
-  say_what_is_unpacked(*session.file);
   session.options.context = flags.context.value_or(session.model->sizes().context);
   return session;
 }

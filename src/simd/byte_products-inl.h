@@ -424,6 +424,8 @@ void Multiply(const Panels& weights, std::size_t first, std::size_t last, const 
       return MultiplyKind<PanelKind::kIQ3_S>(weights, first, last, x, out);
     case PanelKind::kIQ2_S:
       return MultiplyKind<PanelKind::kIQ2_S>(weights, first, last, x, out);
+    case PanelKind::kTernary:
+      return MultiplyKind<PanelKind::kTernary>(weights, first, last, x, out);
     case PanelKind::kF32:
     case PanelKind::kF16:
     case PanelKind::kBF16:

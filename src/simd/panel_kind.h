@@ -1,4 +1,4 @@
-// How the numbers of a panel are stored: one kind for each block type that products read as it is.
+// How the numbers of a panel are stored: one kind for each block type, but for ternary ones, which share one.
 //
 // Floats are multiplied as floats. The other kinds are codes of a few bits: number = scale x (code - zero) +
 // offset, where `code - zero` may be looked up in a table instead, and scale and offset belong to a sub-block
@@ -35,6 +35,7 @@ enum class PanelKind : std::uint8_t {
   kIQ3_XXS,
   kIQ3_S,
   kIQ2_S,
+  kTernary,
 };
 
 // How the scale of a sub-block comes about.
@@ -142,6 +143,8 @@ inline constexpr std::size_t kSuperBlock = 256;
               .scale = ScaleForm::kSuper,
               .table = CodeTable::kLevels2S,
               .factor = 0.125F};
+    case PanelKind::kTernary:
+      return {.bits = 2, .zero_bits = 0};
     default:
       return {.bits = 8, .zero_bits = 7};
   }

@@ -56,6 +56,9 @@ PanelKind panel_kind(BlockType type) noexcept {
       return PanelKind::kIQ3_S;
     case BlockType::kIQ2_S:
       return PanelKind::kIQ2_S;
+    case BlockType::kTQ1_0:
+    case BlockType::kTQ2_0:
+      return PanelKind::kTernary;
     default:
       return PanelKind::kF32;
   }
@@ -68,7 +71,7 @@ Result<Panels> Panels::allocate(BlockType source, std::size_t rows, std::size_t 
                                                std::to_string(columns) + " numbers cannot be of type " +
                                                std::string(info.name));
   }
-  if (!info.unpacks) {
+  if (panel_kind(source) == PanelKind::kF32 && source != BlockType::kF32) {
     return fail(Outcome::kUnsupported, "weights of type " + std::string(info.name) + " cannot be read");
   }
   const auto values = base::checked_product<std::size_t>(rows, columns, std::size_t{8});
@@ -108,16 +111,11 @@ Status Panels::fill(std::size_t index, std::span<const std::byte> raw) {
   auto* panel = reinterpret_cast<std::uint8_t*>(bytes_.data()) + at(index);
   const RawRows rows{reinterpret_cast<const std::uint8_t*>(raw.data()), raw_row_bytes_};
   if (is_codes(kind_)) {
-    put_codes(kind_, rows, columns_, panel);
-  } else if (kind_ != PanelKind::kF32) {
-    put_halves(rows, columns_, panel);
-  } else if (source_ == BlockType::kF32) {
+    put_codes(source_, rows, columns_, panel);
+  } else if (kind_ == PanelKind::kF32) {
     put_floats(rows, columns_, panel);
   } else {
-    std::vector<float> unpacked(kPanelRows * columns_);
-    KVASIR_TRY(quant::unpack(source_, raw, unpacked));
-    put_floats({reinterpret_cast<const std::uint8_t*>(unpacked.data()), columns_ * sizeof(float)}, columns_,
-               panel);
+    put_halves(rows, columns_, panel);
   }
   return {};
 }

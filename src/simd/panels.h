@@ -2,7 +2,7 @@
 //
 // A matrix of R rows and K columns becomes ceil(R / 16) panels; rows beyond R are zero. Panels of codes are
 // described in panel_layout.h. Floats are [k][row], those of 16 bits of two panels side by side, so that each
-// k is a line of 64 bytes. Any other block type is unpacked to F32 panels: right, and larger than its file.
+// k is a line of 64 bytes.
 #pragma once
 
 #include <cstddef>
@@ -19,14 +19,14 @@ namespace kvasir::simd {
 // Rows in a panel.
 inline constexpr std::size_t kPanelRows = 16;
 
-// How panels keep the numbers of a block type: kF32 for types that are unpacked.
+// How panels keep the numbers of a block type: kF32 also for types that cannot be read.
 [[nodiscard]] PanelKind panel_kind(quant::BlockType type) noexcept;
 
 // The panels of one weight matrix. Move-only; constant once filled, then any thread may read.
 class Panels {
  public:
   // Room for `rows` x `columns` weights whose rows come in blocks of `source`. kInvalidArgument where a row
-  // is not whole blocks or a count is 0, kUnsupported where `source` does not unpack, kOutOfMemory.
+  // is not whole blocks or a count is 0, kUnsupported where `source` cannot be read, kOutOfMemory.
   [[nodiscard]] static Result<Panels> allocate(quant::BlockType source, std::size_t rows,
                                                std::size_t columns);
 

@@ -13,154 +13,13 @@
 #include "hwy/foreach_target.h"
 // Highway must come first.
 #include "hwy/highway.h"
-#include "simd/lanes-inl.h"
+#include "simd/words-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace kvasir::simd::HWY_NAMESPACE {
 namespace {
 
-// Four bytes of each of sixteen rows: a line of a panel. Of codes those of k, k + 1, k + 2, k + 3, the lowest
-// first.
-struct Words {
-  VU part[kParts];
-};
-
-template <class Change>
-HWY_INLINE Words Changed(const Words& words, const Change& change) {
-  Words out;
-  for (std::size_t p = 0; p < kParts; ++p) out.part[p] = change(words.part[p]);
-  return out;
-}
-HWY_INLINE Words Or(const Words& a, const Words& b) {
-  Words out;
-  for (std::size_t p = 0; p < kParts; ++p) out.part[p] = hn::Or(a.part[p], b.part[p]);
-  return out;
-}
-HWY_INLINE Words And(const Words& words, std::uint32_t mask) {
-  return Changed(words, [&](VU part) { return hn::And(part, hn::Set(DU(), mask)); });
-}
-HWY_INLINE Words Left(const Words& words, std::size_t bits) {
-  return Changed(words, [&](VU part) { return hn::ShiftLeftSame(part, static_cast<int>(bits)); });
-}
-HWY_INLINE Words Right(const Words& words, std::size_t bits) {
-  return Changed(words, [&](VU part) { return hn::ShiftRightSame(part, static_cast<int>(bits)); });
-}
-
-constexpr std::uint32_t InEachByte(std::uint32_t bits) {
-  return bits * 0x0101'0101U;
-}
-
-// `mask` of the bytes, moved right by `shift` first.
-HWY_INLINE Words Field(const Words& bytes, std::size_t shift, std::uint32_t mask) {
-  return And(Right(bytes, shift), InEachByte(mask));
-}
-// The bytes plus 128, modulo 256.
-HWY_INLINE Words Raised(const Words& bytes) {
-  return Changed(bytes, [](VU part) { return hn::Xor(part, hn::Set(DU(), InEachByte(128))); });
-}
-// Bytes below 128, less 32, modulo 256: nothing is borrowed from the byte above.
-HWY_INLINE Words Less32(const Words& bytes) {
-  const auto less = [](VU part) { return hn::Sub(part, hn::Set(DU(), InEachByte(32))); };
-  return Raised(Changed(Raised(bytes), less));
-}
-
-HWY_INLINE Words Load(const std::uint32_t* HWY_RESTRICT rows) {
-  Words out;
-  for (std::size_t p = 0; p < kParts; ++p) out.part[p] = hn::LoadU(DU(), rows + p * kLanes);
-  return out;
-}
-// To where lines, and what stands for two bytes, lie in a panel, whose beginning is aligned to 64 bytes.
-HWY_INLINE void Store(const Words& words, std::uint8_t* to) {
-  auto* const rows = reinterpret_cast<std::uint32_t*>(to);
-  for (std::size_t p = 0; p < kParts; ++p) hn::StoreU(words.part[p], DU(), rows + p * kLanes);
-}
-// The lowest byte of each row, and the lowest two.
-HWY_INLINE void StoreBytes(const Words& words, std::uint8_t* to) {
-  const hn::Rebind<std::uint8_t, DU> d;
-  for (std::size_t p = 0; p < kParts; ++p) hn::StoreU(hn::TruncateTo(d, words.part[p]), d, to + p * kLanes);
-}
-HWY_INLINE void StoreHalves(const Words& words, std::uint8_t* to) {
-  const hn::Rebind<std::uint16_t, DU> d;
-  auto* const rows = reinterpret_cast<std::uint16_t*>(to);
-  for (std::size_t p = 0; p < kParts; ++p) hn::StoreU(hn::TruncateTo(d, words.part[p]), d, rows + p * kLanes);
-}
-
-// kCount times four bytes after the other, and the codes of 32 numbers.
-template <std::size_t kCount>
-struct Run {
-  Words words[kCount];
-};
-using Codes = Run<8>;
-
-template <std::size_t kCount>
-HWY_INLINE Run<kCount> Field(const Run<kCount>& run, std::size_t shift, std::uint32_t mask) {
-  Run<kCount> out;
-  for (std::size_t i = 0; i < kCount; ++i) out.words[i] = Field(run.words[i], shift, mask);
-  return out;
-}
-HWY_INLINE Codes Joined(const Run<4>& first, const Run<4>& second) {
-  Codes out;
-  for (std::size_t i = 0; i < 4; ++i) out.words[i] = first.words[i];
-  for (std::size_t i = 0; i < 4; ++i) out.words[4 + i] = second.words[i];
-  return out;
-}
-// Codes with upper bits, above `bits` lower ones.
-HWY_INLINE Codes Above(const Codes& low, const Codes& high, std::size_t bits) {
-  Codes out;
-  for (std::size_t i = 0; i < 8; ++i) out.words[i] = Or(low.words[i], Left(high.words[i], bits));
-  return out;
-}
-// Of sixteen bytes of nibbles, byte j holds number j low and j + 16 high.
-HWY_INLINE Codes LowThenHigh(const Run<4>& bytes) {
-  return Joined(Field(bytes, 0, 15), Field(bytes, 4, 15));
-}
-
-#if HWY_TARGET == HWY_SCALAR
-HWY_INLINE Run<4> LoadSixteen(const std::uint8_t* first, std::size_t stride) {
-  Run<4> out;
-  for (std::size_t row = 0; row < 16; ++row)
-    for (std::size_t i = 0; i < 4; ++i)
-      out.words[i].part[row] = hn::Set(DU(), quant::load_u32(first + row * stride + 4 * i));
-  return out;
-}
-#else
-// Sixteen bytes of every fourth row, as many as vectors have lanes for.
-template <class D>
-HWY_INLINE hn::Vec<D> LoadRows(D d, const std::uint8_t* first, std::size_t stride) {
-  if constexpr (hn::MaxLanes(D()) == 4) {
-    const hn::Repartition<std::uint8_t, D> bytes;
-    return hn::BitCast(d, hn::LoadU(bytes, first));
-  } else {
-    const hn::Half<D> half;
-    constexpr std::size_t kRows = hn::MaxLanes(D()) / 2;
-    return hn::Combine(d, LoadRows(half, first + kRows * stride, stride), LoadRows(half, first, stride));
-  }
-}
-
-// Sixteen bytes of each of sixteen rows: words of four rows change places with those of one, which vectors do
-// in all their blocks of four lanes at once.
-HWY_INLINE Run<4> LoadSixteen(const std::uint8_t* first, std::size_t stride) {
-  const DU d;
-  const hn::Repartition<std::uint64_t, DU> pairs;
-  Run<4> out;
-  for (std::size_t p = 0; p < kParts; ++p) {
-    const std::uint8_t* const rows = first + p * kLanes * stride;
-    const VU row0 = LoadRows(d, rows, stride);
-    const VU row1 = LoadRows(d, rows + stride, stride);
-    const VU row2 = LoadRows(d, rows + 2 * stride, stride);
-    const VU row3 = LoadRows(d, rows + 3 * stride, stride);
-    const auto low01 = hn::BitCast(pairs, hn::InterleaveLower(d, row0, row1));
-    const auto high01 = hn::BitCast(pairs, hn::InterleaveUpper(d, row0, row1));
-    const auto low23 = hn::BitCast(pairs, hn::InterleaveLower(d, row2, row3));
-    const auto high23 = hn::BitCast(pairs, hn::InterleaveUpper(d, row2, row3));
-    out.words[0].part[p] = hn::BitCast(d, hn::InterleaveLower(pairs, low01, low23));
-    out.words[1].part[p] = hn::BitCast(d, hn::InterleaveUpper(pairs, low01, low23));
-    out.words[2].part[p] = hn::BitCast(d, hn::InterleaveLower(pairs, high01, high23));
-    out.words[3].part[p] = hn::BitCast(d, hn::InterleaveUpper(pairs, high01, high23));
-  }
-  return out;
-}
-#endif
+using quant::BlockType;
 
 // One block of each row, as in the file.
 class RawBlocks {
@@ -487,6 +346,59 @@ struct Grid2SBlocks {
   }
 };
 
+// Numbers of three levels, 256 with one scale.
+
+struct Ternary2Blocks {
+  static constexpr std::size_t kBytes = 66, kScale = 64;
+  HWY_INLINE static Codes CodesOf(const RawBlocks& from, std::size_t k) {
+    return Field(from.ThirtyTwo(k / 128 * 32), k % 128 / 32 * 2, 3);
+  }
+};
+
+// Digit `index` of bytes that hold five to base 3, the highest first, as 256 times a fraction: each is what
+// passes 256 when the rest is multiplied by 3.
+HWY_INLINE Words Digit(const Words& bytes, std::size_t index) {
+  const auto of_half = [index](VU half) {
+    const VU low_byte = hn::Set(DU(), 0x00FF'00FF);
+    VU rest = hn::And(half, low_byte);
+    VU thrice = hn::Add(rest, hn::Add(rest, rest));
+    for (std::size_t i = 0; i < index; ++i) {
+      rest = hn::And(thrice, low_byte);
+      thrice = hn::Add(rest, hn::Add(rest, rest));
+    }
+    return hn::And(hn::ShiftRight<8>(thrice), low_byte);
+  };
+  return Or(Changed(bytes, of_half), Left(Changed(Right(bytes, 8), of_half), 8));
+}
+template <std::size_t kCount>
+HWY_INLINE Run<kCount> Digit(const Run<kCount>& bytes, std::size_t index) {
+  Run<kCount> out;
+  for (std::size_t i = 0; i < kCount; ++i) out.words[i] = Digit(bytes.words[i], index);
+  return out;
+}
+
+struct Ternary1Blocks {
+  static constexpr std::size_t kBytes = 54, kScale = 52;
+  // 32 bytes of 160 numbers, 16 of 80 and 4 of 16: first the first digit of each byte, then the next.
+  HWY_INLINE static Codes CodesOf(const RawBlocks& from, std::size_t k) {
+    if (k < 160) return Digit(from.ThirtyTwo(0), k / 32);
+    const Run<4> sixteen = from.Sixteen(32);
+    const std::size_t first = (k - 160) / 16;
+    if (first < 4) return Joined(Digit(sixteen, first), Digit(sixteen, first + 1));
+    const Words four = from.Sixteen(36).words[3];
+    return Joined(Digit(sixteen, first), {{Digit(four, 0), Digit(four, 1), Digit(four, 2), Digit(four, 3)}});
+  }
+};
+
+template <class Blocks>
+HWY_INLINE void PutTernary(const RawBlocks& from, std::size_t k, const PanelWriter<PanelKind::kTernary>& to) {
+  for (std::size_t i = 0; i < kSuperBlock; i += 32) {
+    for (std::size_t row = 0; row < 16; ++row)
+      std::memcpy(to.Scale(k + i, row), from.Of(row) + Blocks::kScale, 2);
+    to.Put(k + i, Blocks::CodesOf(from, i));
+  }
+}
+
 // Four scales of 16 numbers each, floats of eight bits that halves hold exactly, then their nibbles.
 HWY_INLINE void PutSmallFloats(const RawBlocks& from, std::size_t k,
                                const PanelWriter<PanelKind::kNVFP4>& to) {
@@ -528,51 +440,59 @@ void PutSmallFloatRows(const RawRows& rows, std::size_t columns, const PanelWrit
   for (std::size_t k = 0; k < columns; k += 64) PutSmallFloats(RawBlocks(rows, k / 64 * 36), k, to);
 }
 
+template <class Blocks>
+void PutTernaryRows(const RawRows& rows, std::size_t columns, const PanelWriter<PanelKind::kTernary>& to) {
+  for (std::size_t k = 0; k < columns; k += kSuperBlock)
+    PutTernary<Blocks>(RawBlocks(rows, k / kSuperBlock * Blocks::kBytes), k, to);
+}
+
 template <class Blocks, PanelKind kKind>
 void PutSuperRows(const RawRows& rows, std::size_t columns, const PanelWriter<kKind>& to) {
   for (std::size_t k = 0; k < columns; k += kSuperBlock)
     PutSuper<Blocks>(RawBlocks(rows, k / kSuperBlock * Blocks::kBytes), k, to);
 }
 
-void PutCodes(PanelKind kind, const RawRows& rows, std::size_t columns, std::uint8_t* panel) {
-  switch (kind) {
-    case PanelKind::kQ8_0:
+void PutCodes(BlockType type, const RawRows& rows, std::size_t columns, std::uint8_t* panel) {
+  switch (type) {
+    case BlockType::kQ8_0:
       return PutSimpleRows(rows, columns, PanelWriter<PanelKind::kQ8_0>(panel));
-    case PanelKind::kQ4_0:
+    case BlockType::kQ4_0:
       return PutSimpleRows(rows, columns, PanelWriter<PanelKind::kQ4_0>(panel));
-    case PanelKind::kQ4_1:
+    case BlockType::kQ4_1:
       return PutSimpleRows(rows, columns, PanelWriter<PanelKind::kQ4_1>(panel));
-    case PanelKind::kQ5_0:
+    case BlockType::kQ5_0:
       return PutSimpleRows(rows, columns, PanelWriter<PanelKind::kQ5_0>(panel));
-    case PanelKind::kQ5_1:
+    case BlockType::kQ5_1:
       return PutSimpleRows(rows, columns, PanelWriter<PanelKind::kQ5_1>(panel));
-    case PanelKind::kQ2_K:
+    case BlockType::kQ2_K:
       return PutSuperRows<Q2Blocks>(rows, columns, PanelWriter<PanelKind::kQ2_K>(panel));
-    case PanelKind::kQ3_K:
+    case BlockType::kQ3_K:
       return PutSuperRows<Q3Blocks>(rows, columns, PanelWriter<PanelKind::kQ3_K>(panel));
-    case PanelKind::kQ4_K:
+    case BlockType::kQ4_K:
       return PutSuperRows<Q4Blocks>(rows, columns, PanelWriter<PanelKind::kQ4_K>(panel));
-    case PanelKind::kQ5_K:
+    case BlockType::kQ5_K:
       return PutSuperRows<Q5Blocks>(rows, columns, PanelWriter<PanelKind::kQ5_K>(panel));
-    case PanelKind::kQ6_K:
+    case BlockType::kQ6_K:
       return PutSuperRows<Q6Blocks>(rows, columns, PanelWriter<PanelKind::kQ6_K>(panel));
-    case PanelKind::kIQ4_NL:
+    case BlockType::kIQ4_NL:
       return PutSimpleRows(rows, columns, PanelWriter<PanelKind::kIQ4_NL>(panel));
-    case PanelKind::kIQ4_XS:
+    case BlockType::kIQ4_XS:
       return PutSuperRows<NonLinear4Blocks>(rows, columns, PanelWriter<PanelKind::kIQ4_XS>(panel));
-    case PanelKind::kMXFP4:
+    case BlockType::kMXFP4:
       return PutSimpleRows(rows, columns, PanelWriter<PanelKind::kMXFP4>(panel));
-    case PanelKind::kNVFP4:
+    case BlockType::kNVFP4:
       return PutSmallFloatRows(rows, columns, PanelWriter<PanelKind::kNVFP4>(panel));
-    case PanelKind::kIQ3_XXS:
+    case BlockType::kIQ3_XXS:
       return PutSuperRows<Grid3XxsBlocks>(rows, columns, PanelWriter<PanelKind::kIQ3_XXS>(panel));
-    case PanelKind::kIQ3_S:
+    case BlockType::kIQ3_S:
       return PutSuperRows<Grid3SBlocks>(rows, columns, PanelWriter<PanelKind::kIQ3_S>(panel));
-    case PanelKind::kIQ2_S:
+    case BlockType::kIQ2_S:
       return PutSuperRows<Grid2SBlocks>(rows, columns, PanelWriter<PanelKind::kIQ2_S>(panel));
-    case PanelKind::kF32:
-    case PanelKind::kF16:
-    case PanelKind::kBF16:
+    case BlockType::kTQ1_0:
+      return PutTernaryRows<Ternary1Blocks>(rows, columns, PanelWriter<PanelKind::kTernary>(panel));
+    case BlockType::kTQ2_0:
+      return PutTernaryRows<Ternary2Blocks>(rows, columns, PanelWriter<PanelKind::kTernary>(panel));
+    default:
       return;
   }
 }
@@ -627,8 +547,9 @@ HWY_EXPORT(PutHalves);
 HWY_EXPORT(PutFloats);
 }  // namespace
 
-void put_codes(PanelKind kind, const RawRows& rows, std::size_t columns, std::uint8_t* panel) noexcept {
-  HWY_DYNAMIC_DISPATCH(PutCodes)(kind, rows, columns, panel);
+void put_codes(quant::BlockType type, const RawRows& rows, std::size_t columns,
+               std::uint8_t* panel) noexcept {
+  HWY_DYNAMIC_DISPATCH(PutCodes)(type, rows, columns, panel);
 }
 
 void put_halves(const RawRows& rows, std::size_t columns, std::uint8_t* panel) noexcept {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "simd/panel_kind.h"
+#include "quant/block_type.h"
 
 namespace kvasir::simd {
 
@@ -14,8 +14,8 @@ struct RawRows {
   std::size_t stride = 0;
 };
 
-// Repacks rows of `columns` numbers, whole blocks, into a panel of a kind that is_codes().
-void put_codes(PanelKind kind, const RawRows& rows, std::size_t columns, std::uint8_t* panel) noexcept;
+// Repacks rows of `columns` numbers in whole blocks of a type whose panels are codes.
+void put_codes(quant::BlockType type, const RawRows& rows, std::size_t columns, std::uint8_t* panel) noexcept;
 
 // Repacks rows of floats of 16 or 32 bits: number k of all rows goes to the beginning of line k.
 void put_halves(const RawRows& rows, std::size_t columns, std::uint8_t* panel) noexcept;

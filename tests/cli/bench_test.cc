@@ -120,16 +120,6 @@ TEST(BenchVerb, CountsTheStatesOfEachConversationInTheLimit) {
   }
 }
 
-TEST(BenchVerb, SaysWhichWeightsAreUnpacked) {
-  const std::string model = test::scratch_directory() + "/tq2.gguf";
-  ASSERT_EQ(test::run_program(kProgram, {"synth", "llama-tiny", model, "--type", "TQ2_0"}).status, 0);
-  const std::vector<std::string> flags = {"bench", "-m", model, "--pp", "2", "--tg", "1"};
-  const ProgramRun run = test::run_program(kProgram, flags);
-  EXPECT_EQ(run.status, 0) << run.err;
-  EXPECT_NE(run.err.find("TQ2_0 are unpacked to F32"), std::string::npos) << run.err;
-  EXPECT_EQ(bench({}).err.find("unpacked"), std::string::npos);
-}
-
 TEST(BenchVerb, CompactsWhatItHasScattered) {
   const ProgramRun run = bench({"--depth", "300", "--json"});
   ASSERT_EQ(run.status, 0) << run.err;

@@ -42,7 +42,8 @@ std::string digest_of_all() {
   for (const BlockType type :
        {BlockType::kF32, BlockType::kF16, BlockType::kBF16, BlockType::kQ8_0, BlockType::kQ4_0,
         BlockType::kQ5_1, BlockType::kQ2_K, BlockType::kQ4_K, BlockType::kQ6_K, BlockType::kIQ4_XS,
-        BlockType::kMXFP4, BlockType::kNVFP4, BlockType::kIQ3_XXS, BlockType::kIQ3_S, BlockType::kIQ2_S}) {
+        BlockType::kMXFP4, BlockType::kNVFP4, BlockType::kIQ3_XXS, BlockType::kIQ3_S, BlockType::kIQ2_S,
+        BlockType::kTQ1_0, BlockType::kTQ2_0}) {
     add({.embedding = 256, .feed_forward = 256, .type = type}, {});
   }
   add({.experts = 4, .experts_used = 2}, {});
@@ -53,8 +54,8 @@ std::string digest_of_all() {
 TEST(Numerics, ChangeOnlyWithTheKernelRevision) {
   if (!fuses()) return;
   // Where this fails on purpose, raise kKernelRevision in src/model/fingerprint.cc and enter both.
-  EXPECT_EQ(model::numerics_id().substr(0, 2), "3 ");
-  EXPECT_EQ(digest_of_all(), "70af09d7cb448321");
+  EXPECT_EQ(model::numerics_id().substr(0, 2), "4 ");
+  EXPECT_EQ(digest_of_all(), "79bf48a7a9a2aa30");
 }
 
 TEST(Numerics, AreTheSameOnEveryInstructionSetThatFuses) {

@@ -143,7 +143,7 @@ std::vector<Case> cases() {
       {"WeightsIQ3_XXS", {.embedding = 256, .feed_forward = 256, .type = BlockType::kIQ3_XXS}},
       {"WeightsIQ2_S", {.embedding = 256, .feed_forward = 256, .type = BlockType::kIQ2_S}},
       {"WeightsNVFP4", {.feed_forward = 192, .type = BlockType::kNVFP4}},
-      {"WeightsUnpackedAtLoad", {.embedding = 256, .feed_forward = 256, .type = BlockType::kTQ2_0}},
+      {"WeightsTQ2_0", {.embedding = 256, .feed_forward = 256, .type = BlockType::kTQ2_0}},
       {"ExpertsOfQ4_0", {.feed_forward = 96, .experts = 4, .experts_used = 2, .type = BlockType::kQ4_0}},
   };
 }

@@ -140,7 +140,8 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(BlockType::kQ8_0, BlockType::kQ4_0, BlockType::kQ4_1, BlockType::kQ5_0, BlockType::kQ5_1,
                     BlockType::kQ2_K, BlockType::kQ3_K, BlockType::kQ4_K, BlockType::kQ5_K, BlockType::kQ6_K,
                     BlockType::kIQ4_NL, BlockType::kIQ4_XS, BlockType::kMXFP4, BlockType::kNVFP4,
-                    BlockType::kIQ3_XXS, BlockType::kIQ3_S, BlockType::kIQ2_S),
+                    BlockType::kIQ3_XXS, BlockType::kIQ3_S, BlockType::kIQ2_S, BlockType::kTQ1_0,
+                    BlockType::kTQ2_0),
     [](const auto& kind) { return std::string(quant::block_type_info(kind.param).name); });
 
 // Codes and bytes of the greatest magnitude everywhere: no path may saturate.
