@@ -70,7 +70,7 @@ HWY_INLINE Words Load(const std::uint32_t* HWY_RESTRICT rows) {
   for (std::size_t p = 0; p < kParts; ++p) out.part[p] = hn::LoadU(DU(), rows + p * kLanes);
   return out;
 }
-// To where lines, and what stands for two bytes, lie in a panel, whose beginning is aligned to 64 bytes.
+// Into a panel, where lines and numbers of two bytes are aligned to their elements.
 HWY_INLINE void Store(const Words& words, std::uint8_t* to) {
   auto* const rows = reinterpret_cast<std::uint32_t*>(to);
   for (std::size_t p = 0; p < kParts; ++p) hn::StoreU(words.part[p], DU(), rows + p * kLanes);
@@ -138,8 +138,8 @@ HWY_INLINE hn::Vec<D> LoadRows(D d, const std::uint8_t* first, std::size_t strid
   }
 }
 
-// Sixteen bytes of each of sixteen rows: words of four rows change places with those of one, which vectors do
-// in all their blocks of four lanes at once.
+// Sixteen bytes of each of sixteen rows: four rows of four words are transposed, in all blocks of four lanes
+// of a vector at once.
 HWY_INLINE Run<4> LoadSixteen(const std::uint8_t* first, std::size_t stride) {
   const DU d;
   const hn::Repartition<std::uint64_t, DU> pairs;
