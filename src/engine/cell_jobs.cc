@@ -119,20 +119,25 @@ Result<std::vector<pages::CellAt>> Engine::first_cells(const Conversation& conve
 }
 
 Result<std::uint64_t> Engine::compact(std::uint64_t budget) {
+  std::uint64_t moved = 0;
+  while (moved < budget) {
+    KVASIR_ASSIGN(const std::uint64_t some, compact_once(budget - moved));
+    if (some == 0) break;
+    moved += some;
+  }
+  return moved;
+}
+
+Result<std::uint64_t> Engine::compact_once(std::uint64_t budget) {
   return base::within_memory([&]() -> Result<std::uint64_t> {
     KVASIR_TRY(check_has_cells(*store_));
-    std::uint64_t moved = 0;
-    while (moved < budget) {
-      const auto room =
-          static_cast<std::uint32_t>(std::min<std::uint64_t>(budget - moved, options_.page_cells));
-      KVASIR_ASSIGN(const auto compaction, pages::Compaction::begin(*store_, room));
-      if (compaction == nullptr) break;
-      const std::span<const pages::CopyCells> jobs = compaction->copies();
-      copy(jobs.front().group, jobs);  // one compaction is of one group
-      KVASIR_ASSIGN(const std::uint32_t some, compaction->commit());
-      moved += some;
-    }
-    return moved;
+    const auto room = static_cast<std::uint32_t>(std::min<std::uint64_t>(budget, options_.page_cells));
+    if (room == 0) return 0;
+    KVASIR_ASSIGN(const auto compaction, pages::Compaction::begin(*store_, room));
+    if (compaction == nullptr) return 0;
+    const std::span<const pages::CopyCells> jobs = compaction->copies();
+    copy(jobs.front().group, jobs);  // one compaction is of one group
+    return compaction->commit();
   });
 }
 

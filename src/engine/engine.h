@@ -262,6 +262,8 @@ class Engine {
   // cells have moved; answers how many. Conversations of an open step stay where they are. kOutOfMemory, with
   // what has moved moved; kUnsupported in a model that keeps no cells of tokens. Must not run beside a job.
   [[nodiscard]] Result<std::uint64_t> compact(std::uint64_t budget);
+  // The same, at most a page of cells.
+  [[nodiscard]] Result<std::uint64_t> compact_once(std::uint64_t budget);
 
   // Commits `tokens` whose cells hold no meaning, without computing: to measure at a depth, or to fill a
   // pool. Errors as prompt() and step().

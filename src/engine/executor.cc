@@ -57,8 +57,9 @@ void Executor::changed() noexcept {
   change_.notify_all();
 }
 
+// Closed from the moment when close() begins: whoever stepped on would keep it waiting.
 Status Executor::check_open() const {
-  if (!closed_) return {};
+  if (!closed_ && !closing_.load()) return {};
   return fail(Outcome::kWrongState, "the executor is closed");
 }
 
@@ -277,7 +278,8 @@ const Error* Executor::hopeless(ConversationId id) const {
 Status Executor::go_on(ConversationId id) {
   if (const Error* const shortage = hopeless(id)) return fail(*shortage);
   if (steps_here()) return fail(Outcome::kWrongState, "a callback must not wait for the step that called it");
-  if (worker_runs_ || stepping_) {
+  if (closed_) return check_open();
+  if (worker_runs_ || stepping_ || closing_.load()) {
     change_.wait(mutex_);
     close_posted();
     return {};
@@ -513,8 +515,7 @@ Result<std::uint64_t> Executor::compact(std::uint64_t budget) {
     const Entered held(*this);
     KVASIR_TRY(check_open());
     const Copying bytes(*this);
-    KVASIR_ASSIGN(const std::uint64_t some,
-                  engine_->compact(std::min<std::uint64_t>(budget - moved, options().page_cells)));
+    KVASIR_ASSIGN(const std::uint64_t some, engine_->compact_once(budget - moved));
     if (some == 0) break;
     moved += some;
   }

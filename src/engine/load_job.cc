@@ -135,38 +135,45 @@ Status LoadJob::open_section(std::span<const std::byte> content) {
   return {};
 }
 
-// Takes the next bytes of the section for so many cells of the part at hand, from `cell_` on.
+// Takes the next bytes of the section for so many cells of the part at hand, from `cell_` on. Cells without a
+// place belong to checkpoints that are left out.
 void LoadJob::fill_cells(std::uint64_t count, std::uint64_t bytes) noexcept {
   const std::uint64_t begin = section_.first + cell_;
   // NOLINTNEXTLINE(bugprone-unchecked-optional-access): without a ticket open_section() takes no cells
-  const std::span<const pages::Run> places = ticket_->places(section_.group);
-  const auto place = std::ranges::lower_bound(places, begin, std::less_equal(), &pages::Run::end);
-  if (sections_.state(section_.group)) {
+  const std::span<const pages::Run> all = ticket_->places(section_.group);
+  const auto first = std::ranges::lower_bound(all, begin, std::less_equal(), &pages::Run::end);
+  const std::span<const pages::Run> places(first, all.end());
+  if (!sections_.state(section_.group)) {
+    fill_places(places, begin, begin + count);
+  } else if (!places.empty() && places.front().ordinal == begin) {
     engine_->write_part({.group = section_.group,
                          .part = part_,
-                         .at = {place->page, place->cell},
+                         .at = {places.front().page, places.front().cell},
                          .count = 1,
                          .skipped = skipped_},
                         content_.first(bytes));
-  } else {
-    fill_places({place, places.end()}, begin, begin + count);
   }
   content_ = content_.subspan(bytes);
   engine_->bytes_moved_ += bytes;
   done_ += bytes;
 }
 
-// Cells [begin, end) of the part at hand go to these places, some runs at a time: neighbours that lie apart
-// in the archive may be lanes of one group.
+// Cells [begin, end) of the part at hand go to those of these places that are theirs, some runs at a time:
+// neighbours that lie apart in the archive may be lanes of one group.
 void LoadJob::fill_places(std::span<const pages::Run> places, std::uint64_t begin,
                           std::uint64_t end) noexcept {
   const kv::LayerGeometry& layer = engine_->model_->network().groups[section_.group].layers[part_];
+  const std::uint64_t each = sections_.part_bytes(section_.group, part_);
   std::span<const std::byte> content = content_;
   std::array<kv::FrameRun, kRunsAtOnce> runs{};
-  while (begin < end) {
+  while (begin < end && !places.empty() && places.front().ordinal < end) {
+    const std::uint64_t left_out = places.front().ordinal - std::min(begin, places.front().ordinal);
+    content = content.subspan(left_out * each);
+    begin += left_out;
     std::size_t count = 0;
     std::uint64_t cells = 0;
     for (; count < runs.size() && begin + cells < end; ++count) {
+      if (places.empty() || places.front().ordinal > begin + cells) break;
       const pages::Run& place = places.front();
       const std::uint64_t inside = begin + cells - place.ordinal;
       const std::uint64_t some = std::min(end - begin - cells, place.count - inside);
@@ -176,9 +183,8 @@ void LoadJob::fill_places(std::span<const pages::Run> places, std::uint64_t begi
       cells += some;
       if (inside + some == place.count) places = places.subspan(1);
     }
-    const std::uint64_t bytes = cells * sections_.part_bytes(section_.group, part_);
-    engine_->arena_.import_runs(layer, std::span(runs).first(count), content.first(bytes));
-    content = content.subspan(bytes);
+    engine_->arena_.import_runs(layer, std::span(runs).first(count), content.first(cells * each));
+    content = content.subspan(cells * each);
     begin += cells;
   }
 }

@@ -48,9 +48,11 @@ Compaction::~Compaction() {
 template <class Change>
 void Compaction::change_holders(std::uint32_t group, const Change& change) noexcept {
   HolderIndex& index = store_->indexes_[group];
-  const bool current = index.current(store_->changes(group));
+  EmptiedPage& emptied = store_->emptied_[group];
+  const std::uint64_t before = store_->changes(group);
   change();
-  if (current) index.set_current(store_->changes(group));
+  if (index.current(before)) index.set_current(store_->changes(group));
+  if (emptied.changes == before) emptied.changes = store_->changes(group);
 }
 
 void Compaction::give_back() noexcept {
@@ -247,13 +249,27 @@ bool Compaction::gather(const Task& task, const Stretch& stretch) {
 // be emptied then.
 bool Compaction::evacuate(const Task& task) {
   if (store_->open_tickets_ > 0) return false;
+  const std::uint64_t spans = spans_of(task.group);
+  const EmptiedPage& last = store_->emptied_[task.group];
+  if (last.changes == store_->changes(task.group) && spans >= last.spans) return false;  // M1
   const auto page = page_to_empty(task);
   if (!page) return false;
   copies_.reserve(store_->page_cells());
   move_out(task.group, *page);
-  if (pays_later(task) && store_->promises_fit()) return true;
+  if (pays_later(task) && store_->promises_fit()) {
+    emptied_at_ = spans;
+    return true;
+  }
   give_back();
   return false;
+}
+
+std::uint64_t Compaction::spans_of(std::uint32_t group) const noexcept {
+  std::uint64_t spans = 0;
+  for (const PageStore::Table& table : store_->tables_) {
+    if (table.open) spans += table.cells[group].runs().size();
+  }
+  return spans;
 }
 
 // The used page with the fewest cells, where they may move and find room in holes of others.
@@ -310,7 +326,7 @@ CellMask Compaction::where_spans_begin(std::uint32_t group, PageId page) const {
 }
 
 // Whether the next compaction, once the planned moves are made, leaves fewer spans than there are now: the
-// cursor stands where it will find the same stretch first, and there is a page to gather into then (M1).
+// cursor stands where it will find the same stretch first, and there is a page to gather into then.
 bool Compaction::pays_later(const Task& task) {
   const std::vector<HolderPatch> changed = patches(Moves(copies_));
   const std::int64_t growth = growth_of(changed);
@@ -423,6 +439,8 @@ Result<std::uint32_t> Compaction::commit() {
       destroy();
       return fail(Outcome::kWrongState, "the compaction gave way to a promise");
     }
+    EmptiedPage& emptied = store.emptied_[group];
+    const bool follows = emptied.changes == store.changes(group);
     for (const auto& [holder, patch] : changed) store.cells_of(holder)[group].apply(patch);
     std::uint32_t moved = 0;
     for (const CopyCells& copy : copies_) {
@@ -432,6 +450,8 @@ Result<std::uint32_t> Compaction::commit() {
       moved += copy.count;
     }
     copies_.clear();
+    if (emptied_at_) emptied.spans = *emptied_at_;
+    if (emptied_at_ || follows) emptied.changes = store.changes(group);
     store.follow_moves(index, group, moves);
     destroy();
     return moved;

@@ -11,7 +11,9 @@
 // nothing more is worth it.
 //
 // Invariants (docs/invariants.md)
-//   M1  The sum of all tables' spans falls from one gathering to the next, so repeated compaction ends.
+//   M1  A gathering lowers the sum of all tables' spans; a page is emptied only while that sum is lower than
+//       when one was emptied last, or somebody else has changed something since. So repeated compaction ends,
+//       with any budgets.
 //   M2  Until commit every table names the old cells; afterwards every holder names the new ones.
 #pragma once
 
@@ -100,6 +102,7 @@ class Compaction {
   [[nodiscard]] Stretch longest_stretch(const Task& task, std::span<const Run> runs, std::size_t first,
                                         std::uint32_t most) const;
   [[nodiscard]] bool pays_later(const Task& task);
+  [[nodiscard]] std::uint64_t spans_of(std::uint32_t group) const noexcept;
   [[nodiscard]] bool stays(const Task& task, std::size_t table) const noexcept;
   [[nodiscard]] bool may_move(const Task& task, CellAt from, std::uint32_t count) const;
   [[nodiscard]] bool is_shared(std::uint32_t group, const Run& run) const noexcept;
@@ -116,8 +119,9 @@ class Compaction {
   void give_back() noexcept;
 
   PageStore* store_;
-  std::vector<CopyCells> copies_;  // of one group
-  bool yields_ = false;            // the cells that are copied to are held softly
+  std::vector<CopyCells> copies_;            // of one group
+  bool yields_ = false;                      // the cells that are copied to are held softly
+  std::optional<std::uint64_t> emptied_at_;  // spans there were, where a page is emptied
 };
 
 }  // namespace kvasir::pages

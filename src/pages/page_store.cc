@@ -71,6 +71,7 @@ Result<std::unique_ptr<PageStore>> PageStore::make(StoreSpec spec) {
     KVASIR_ASSIGN(GroupCells cells, GroupCells::create(group, cells_of_page, spec.frames / group.layers));
     store->groups_.push_back(std::move(cells));
     store->indexes_.emplace_back();
+    store->emptied_.emplace_back();
     store->only_full_ = store->only_full_ && group.kind == GroupKind::kFull;
   }
   return store;

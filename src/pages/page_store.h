@@ -73,6 +73,13 @@ struct CompactionCursor {
   std::uint64_t ordinal = 0;
 };
 
+// How many spans the tables of a group had when a compaction emptied a page of it, and what had changed until
+// then or was changed by compactions since.
+struct EmptiedPage {
+  std::uint64_t spans = 0;
+  std::optional<std::uint64_t> changes = std::nullopt;
+};
+
 // Space as one consistent snapshot, in tokens (cells that every group needs together).
 struct SpaceReport {
   std::uint64_t free = 0;      // the longest prompt that a new conversation could take now as one unit
@@ -559,7 +566,8 @@ class PageStore {
   Compaction* compaction_ = nullptr;  // an open one
   std::vector<HolderIndex> indexes_;  // [group]; for compactions
   CompactionCursor cursor_;
-  std::uint32_t open_tickets_ = 0;  // of steps and edits: they hold cells that no table names yet
+  std::vector<EmptiedPage> emptied_;  // [group]
+  std::uint32_t open_tickets_ = 0;    // of steps and edits: they hold cells that no table names yet
   std::vector<std::unique_ptr<Ticket::Memory>> ticket_memories_;  // of tickets that have ended
   std::size_t ticket_memories_made_ = 0;                          // for which there is room above
 };

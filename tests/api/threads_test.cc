@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <map>
+#include <optional>
 #include <random>
 #include <thread>
 #include <vector>
@@ -143,6 +144,41 @@ TEST(Threads, AWorkerIsStartedAndStoppedWhileOthersWait) {
   stop = true;
   switching.join();
   EXPECT_EQ(done, 80);
+}
+
+// Whoever waits, steps or reads lets go when the executor closes, and is told; nobody keeps it from closing.
+TEST(Threads, AnExecutorClosesWhileOthersStepItWithoutAPause) {
+  for (int round = 0; round < 24; ++round) {
+    Executor executor = make_executor(4096, 16);
+    std::vector<Conversation> talks;
+    for (std::uint64_t i = 0; i < 4; ++i) talks.push_back(must(executor.conversation()));
+    for (std::uint64_t i = 0; i < 4; ++i) must(talks[i].prompt(some_tokens(900, i)));
+    if (round % 3 == 1) must(executor.start());
+    std::vector<Outcome> told(5, Outcome::kDone);
+    std::optional<Generation> story;
+    if (round % 2 == 0) story = must(talks[3].generate({.max_tokens = 400, .ignore_end = true, .outbox = 1}));
+    std::vector<std::thread> threads;
+    for (std::size_t i = 0; i < 3; ++i)
+      threads.emplace_back([&, i] { told[i] = outcome_of(talks[i].wait()); });
+    threads.emplace_back([&] {
+      while (told[3] == Outcome::kDone) told[3] = outcome_of(executor.run_until_idle());
+    });
+    threads.emplace_back([&] {
+      while (story) {
+        const auto piece = story->next();
+        told[4] = outcome_of(piece);
+        if (!piece || !*piece) return;
+      }
+    });
+    while (executor.metrics().steps < 3) std::this_thread::yield();
+    executor.close();
+    for (std::thread& thread : threads) thread.join();
+    for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(told[i], Outcome::kWrongState) << i;
+    EXPECT_TRUE(told[4] == Outcome::kDone || told[4] == Outcome::kWrongState);
+    if (story && told[4] == Outcome::kDone) {
+      EXPECT_EQ(story->finish(), Finish::kCancelled);
+    }
+  }
 }
 
 }  // namespace

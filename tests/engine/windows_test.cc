@@ -14,6 +14,7 @@
 namespace kvasir::engine {
 namespace {
 
+using kvasir::test::carried;
 using kvasir::test::cold_logits;
 using kvasir::test::EngineHost;
 using kvasir::test::LoadedModel;
@@ -117,6 +118,24 @@ TEST_P(Windows, AreSharedAndComeBackFromATier) {
   EXPECT_TRUE(same_bits(say(engine, id, more), cold(joined(all, more))));
   const ConversationId twin = open_with(engine, joined(all, tokens(5, 3)));
   EXPECT_TRUE(same_bits(logits_of(engine, twin), cold(joined(all, tokens(5, 3)))));
+}
+
+// Where the pool has no room for the cells of all checkpoints, some come without a place: they are read past.
+TEST_P(Windows, ALoadWithoutRoomForItsCheckpointsTouchesNobodyElse) {
+  const EngineHost from = host({.pool = 2048});
+  const Tokens all = tokens(400);
+  const ConversationId id = *from.engine->open();
+  for (std::size_t at = 0; at < all.size(); at += 50) say(from, id, std::span(all).subspan(at, 50));
+  for (std::size_t length = 16; length <= 112; length += 16) {
+    const EngineHost to = host({.pool = 512});
+    const Tokens said = tokens(length, 5);
+    const ConversationId other = open_with(to, said);
+    const ConversationId loaded = carried(from, id, to);
+    EXPECT_TRUE(same_bits(logits_of(to, loaded), cold(all))) << length;
+    ASSERT_TRUE(to->close(loaded));
+    const Tokens more = tokens(5, 9);
+    EXPECT_TRUE(same_bits(say(to, other, more), cold(joined(said, more)))) << length;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Layers, Windows, testing::Values(1U, 2U));

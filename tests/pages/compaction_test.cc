@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <iostream>
 #include <utility>
 
@@ -430,6 +431,35 @@ TEST(Compaction, EndsWhateverIsSharedAndShifted) {  // M1
   }
   std::cout << "mean fragmentation " << before / 200 << " before, " << after / 200 << " after\n";
   EXPECT_LT(after, before);
+}
+
+// Compacts by a budget of a page after the other; answers how many cells moved.
+std::uint64_t compact_by_pages(PageStore& store) {
+  std::uint64_t moved = 0;
+  for (std::uint64_t before = ~std::uint64_t{0}; before != moved && moved < 100'000;) {
+    before = moved;
+    for (std::uint64_t left = 16; left > 0;) {
+      const auto compaction = begin(store, static_cast<std::uint32_t>(left));
+      if (compaction == nullptr) break;
+      const auto some = compaction->commit();
+      EXPECT_TRUE(some.has_value());
+      moved += *some;
+      left -= std::min<std::uint64_t>(left, *some);
+    }
+  }
+  return moved;
+}
+
+// A page is emptied for what can be gathered then; what is left of a budget may gather something else
+// instead.
+TEST(Compaction, EndsWhereBudgetsAreUsedUp) {  // M1
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    Random random(seed);
+    const auto store = make_store(static_cast<std::uint32_t>(random.between(6, 40)), {1});
+    const std::vector<TableId> tables = scatter(*store, random, true);
+    EXPECT_LT(compact_by_pages(*store), 20'000U) << "seed " << seed;
+    expect_sound(*store);
+  }
 }
 
 }  // namespace

@@ -9,12 +9,16 @@
 #include <random>
 
 #include "base/try.h"
+#include "engine/load_job.h"
+#include "engine/save_job.h"
 
 namespace kvasir::test {
 
 using engine::ConversationId;
 using engine::Engine;
+using engine::LoadJob;
 using engine::LogitsWanted;
+using engine::SaveJob;
 using engine::StepReport;
 
 EngineHost make_engine(const LoadedModel& model, const engine::EngineOptions& options, int threads) {
@@ -196,6 +200,26 @@ Manner random_manner(std::uint64_t seed, std::size_t tokens) {
 
 bool same_bits(std::span<const float> a, std::span<const float> b) {
   return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
+}
+
+ConversationId carried(const EngineHost& from, ConversationId id, const EngineHost& to) {
+  auto save = SaveJob::begin(*from.engine, {&id, 1});
+  EXPECT_TRUE(save) << save.error().message();
+  auto load = LoadJob::begin(*to.engine, (*save)->saved(), false);
+  EXPECT_TRUE(load) << load.error().message();
+  while (true) {
+    const auto state = (*save)->advance();
+    EXPECT_TRUE(state);
+    if (*state == SaveJob::State::kEnd) break;
+    if (*state == SaveJob::State::kGoesOn) continue;
+    const Status opened = (*load)->open_section((*save)->content());
+    EXPECT_TRUE(opened) << opened.error().message();
+    while ((*load)->fill()) {
+    }
+  }
+  EXPECT_TRUE((*load)->check_complete());
+  EXPECT_EQ((*load)->bytes_done(), (*load)->bytes_total());
+  return (*load)->commit().front();
 }
 
 }  // namespace kvasir::test

@@ -36,6 +36,10 @@ std::vector<float> say(const EngineHost& host, engine::ConversationId id, std::s
 // A new conversation that holds `tokens`, computed.
 [[nodiscard]] engine::ConversationId open_with(const EngineHost& host, std::span<const Token> tokens);
 
+// Saved in one engine and loaded into another, as after a restart.
+[[nodiscard]] engine::ConversationId carried(const EngineHost& from, engine::ConversationId id,
+                                             const EngineHost& to);
+
 // The logits of the last token; none where there are none.
 [[nodiscard]] std::vector<float> logits_of(const EngineHost& host, engine::ConversationId id);
 
