@@ -172,8 +172,8 @@ class Conversation {
   // Keeps the first `length` tokens. In a model that keeps recurrent states, or windows, those of that moment
   // may be gone: the nearest earlier ones that were kept are then restored, and the tokens from there on (see
   // rewind_cost()) are computed again before what is prompted next. Until then edits other than this, spill()
-  // and drop() answer kWrongState. kUnsupported where embedding vectors would have to be computed again; else
-  // as edit().
+  // and drop() answer kWrongState. kUnsupported where embedding vectors would have to be computed again, or
+  // tokens behind an edit, which would not be what they were; else as edit().
   [[nodiscard]] Status rewind(std::uint64_t length);
 
   // Short forms. shift_left() drops `count` tokens after the first `keep` and moves the rest up, positions

@@ -128,7 +128,8 @@ void add_demo(CLI::App& program, Action& action) {
   verb->add_option("--seconds", options->seconds, "How long it takes, about")
       ->check(CLI::Range(2.0, 3600.0))  // which takes what is no number
       ->check([](const std::string& text) {
-        return std::isnan(std::strtod(text.c_str(), nullptr)) ? "is no number of seconds" : "";
+        const bool number = !std::isnan(std::strtod(text.c_str(), nullptr));
+        return number ? std::string() : "'" + text + "' is no number of seconds";
       })
       ->capture_default_str();
   verb->add_flag("--plain", options->plain, "Print lines on a terminal too");

@@ -482,6 +482,12 @@ Status Engine::rewind(ConversationId id, std::uint64_t length) {
                   "from tokens since the last checkpoint can be rewound to",
                   {.wanted = length, .limit = held});
     }
+    if (cost > 0 && store_->edited_between(conversation->table, length - cost, length)) {
+      return fail(Outcome::kUnsupported,
+                  "the conversation was edited: the tokens that would have to be computed again would not be "
+                  "what they were; it can be rewound less far, or to before the edit",
+                  {.wanted = length, .limit = held});
+    }
     conversation->queue.tokens.reserve(conversation->queue.size() + cost);
     conversation->queue.every.reserve(conversation->queue.size() + cost);
     stop_return(*conversation);

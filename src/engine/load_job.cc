@@ -62,7 +62,7 @@ Result<std::unique_ptr<LoadJob>> LoadJob::begin(Engine& engine, const Saved& sav
     std::vector<pages::TableId> tables;
     for (const Coming& one : job->coming_) tables.push_back(one.conversation.table);
     pages::Layout layout = saved.layout;
-    for (pages::ConversationLayout& one : layout.conversations) one.clean = 0;
+    for (pages::ConversationLayout& one : layout.conversations) one.foreign = true;
     KVASIR_ASSIGN(pages::RestoreTicket ticket, engine.store_->begin_restore(layout, tables));
     job->ticket_.emplace(std::move(ticket));
     std::vector<std::uint64_t> cells;

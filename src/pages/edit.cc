@@ -98,6 +98,9 @@ void EditTicket::commit() noexcept {
   table.first_dirty = std::min(table.first_dirty, outline_.first_dirty);
   // What follows a clean beginning is clean again.
   if (table.first_dirty >= table.length) table.first_dirty = PageStore::kAllClean;
+  table.first_edited = std::min(table.first_edited, outline_.first_dirty);
+  table.last_edited = outline_.last_dirty;
+  PageStore::forget_edits_from(table, table.length);
   table.remembered = std::min({table.remembered, table.length, outline_.first_changed});
   close();
 }
@@ -194,7 +197,11 @@ void PageStore::outline_operation(EditOutline& outline, const EditOperation& ope
   // touches and what follows dirty.
   const bool cuts_the_end = removes && first + count == outline.length;
   outline.first_changed = std::min(outline.first_changed, first);
-  if (!cuts_the_end) outline.first_dirty = std::min(outline.first_dirty, first);
+  if (removes) outline.last_dirty = carried(outline.last_dirty, first, count);
+  if (!cuts_the_end) {
+    outline.first_dirty = std::min(outline.first_dirty, first);
+    outline.last_dirty = std::max(outline.last_dirty, first);
+  }
   for (std::size_t group = 0; group < groups_.size(); ++group) {
     if (kind(group) == GroupKind::kRecurrent || kind(group) == GroupKind::kCross) continue;
     std::uint64_t& floor = outline.floors[group];
@@ -220,7 +227,7 @@ Result<EditOutline> PageStore::check_edit(TableId id, std::span<const EditOperat
                     " tokens behind; let it catch up or rewind it first",
                 {.available = table.behind});
   }
-  EditOutline outline{.length = table.length, .floors = table.floors};
+  EditOutline outline{.length = table.length, .floors = table.floors, .last_dirty = table.last_edited};
   for (std::size_t group = 0; group < groups_.size(); ++group) {
     outline.starts[group] = table.cells[group].start();
   }

@@ -43,12 +43,13 @@ struct CheckpointLayout {
 struct ConversationLayout {
   std::uint64_t length = 0;   // tokens
   std::uint64_t behind = 0;   // tokens that must be computed again, from `length` on
-  std::uint64_t clean = 0;    // tokens that may serve others through the index: at most `length`
+  std::uint64_t clean = 0;    // tokens before the first that was edited: at most `length`
   std::uint64_t encoded = 0;  // number of the encoder's output that it attends to, from 1 on; 0: none
   std::array<std::uint64_t, kGroupsMax> floors{};
   std::vector<std::vector<CellPiece>>
       cells;                               // [group]: up to `length`; of a window, from the release line on
   std::vector<std::uint32_t> checkpoints;  // indices, by ascending ordinal
+  bool foreign = false;  // from elsewhere: clean ones do not serve others through the index either
 
   friend bool operator==(const ConversationLayout&, const ConversationLayout&) = default;
 };

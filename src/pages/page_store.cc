@@ -145,6 +145,8 @@ Result<TableId> PageStore::fork(TableId id) {
   copy.length = parent.length;
   copy.behind = parent.behind;
   copy.first_dirty = parent.first_dirty;
+  copy.first_edited = parent.first_edited;
+  copy.last_edited = parent.last_edited;
   copy.remembered = parent.remembered;
   copy.encoded = parent.encoded;
   copy.tiered = parent.tiered;

@@ -231,6 +231,12 @@ class PageStore {
   // the end.
   [[nodiscard]] bool clean(TableId table) const noexcept { return entry(table).first_dirty == kAllClean; }
 
+  // Whether an edit may begin among the tokens [first, end): computed again behind those before them, they
+  // would be others.
+  [[nodiscard]] bool edited_between(TableId table, std::uint64_t first, std::uint64_t end) const noexcept {
+    return entry(table).first_edited < end && entry(table).last_edited >= first;
+  }
+
   // Gives an empty conversation the longest beginning of `tokens` that the index can serve in every group, at
   // most `limit` tokens: a window group needs the cells that the next token sees, a recurrent one the state
   // at its end. Answers how many. What this turns from evictable into held must fit, else fewer. kWrongState
@@ -349,18 +355,24 @@ class PageStore {
     std::uint64_t behind = 0;               // tokens
     std::uint64_t promised = 0;             // tokens, those it is behind by first
     std::uint64_t first_dirty = kAllClean;  // no cell from this ordinal on may enter the index
-    std::uint64_t remembered = 0;           // tokens offered to the index
-    std::uint64_t encoded = 0;              // which encoder's output it attends to; 0: none
-    LineInTicket line;                      // of the open ticket of a step
-    bool tiered = false;                    // some of its cells may lie in tiers
-    bool busy = false;                      // in an open ticket of any kind
-    bool edited = false;                    // of an edit
-    bool returns = false;                   // of a return
+    // Where the first and, at most, the last of its edits begin: tokens behind one are no longer what they
+    // would be computed again to.
+    std::uint64_t first_edited = kAllClean;
+    std::uint64_t last_edited = 0;
+    std::uint64_t remembered = 0;  // tokens offered to the index
+    std::uint64_t encoded = 0;     // which encoder's output it attends to; 0: none
+    LineInTicket line;             // of the open ticket of a step
+    bool tiered = false;           // some of its cells may lie in tiers
+    bool busy = false;             // in an open ticket of any kind
+    bool edited = false;           // of an edit
+    bool returns = false;          // of a return
     bool open = false;
   };
 
   explicit PageStore(StoreSpec spec) : spec_(std::move(spec)) {}
   [[nodiscard]] static Result<std::unique_ptr<PageStore>> make(StoreSpec spec);
+  // Forgets edits that began at `length` or behind it.
+  static void forget_edits_from(Table& table, std::uint64_t length) noexcept;
   [[nodiscard]] const Table& entry(TableId table) const noexcept {
     return tables_[static_cast<std::size_t>(table)];
   }

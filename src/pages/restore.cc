@@ -65,7 +65,10 @@ void RestoreTicket::commit() noexcept {
     table.floors = one.floors;
     table.length = one.length;
     table.behind = one.behind;
-    table.first_dirty = one.clean < one.length ? one.clean : PageStore::kAllClean;
+    // Where the last edit begins is not told.
+    table.first_edited = one.clean < one.length ? one.clean : PageStore::kAllClean;
+    table.last_edited = one.clean < one.length ? one.length - 1 : 0;
+    table.first_dirty = one.foreign && one.length > 0 ? 0 : table.first_edited;
     table.remembered = 0;
     table.encoded = one.encoded == 0 ? 0 : store.encodes_ + one.encoded;
     encoders = std::max(encoders, one.encoded);
@@ -236,6 +239,7 @@ void PageStore::prepare_return(RestoreTicket& ticket, const Layout& layout, cons
                                  .length = one.length,
                                  .behind = one.behind,
                                  .clean = one.clean,
+                                 .foreign = one.foreign,
                                  .encoded = one.encoded,
                                  .floors = one.floors,
                                  .cells = tables_of(one.cells, one.length),

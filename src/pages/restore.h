@@ -42,6 +42,7 @@ class RestoreTicket {
     std::uint64_t length = 0;
     std::uint64_t behind = 0;
     std::uint64_t clean = 0;
+    bool foreign = false;
     std::uint64_t encoded = 0;  // number among the ticket's
     std::array<std::uint64_t, kGroupsMax> floors{};
     std::vector<PageTable> cells;           // [group]

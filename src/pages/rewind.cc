@@ -127,6 +127,11 @@ Status PageStore::perform_return(Table& table, Return& planned) {
   return fits;
 }
 
+void PageStore::forget_edits_from(Table& table, std::uint64_t length) noexcept {
+  if (table.first_edited >= length) table.first_edited = kAllClean;
+  table.last_edited = table.first_edited == kAllClean ? 0 : std::min(table.last_edited, length - 1);
+}
+
 Result<std::uint64_t> PageStore::rewind(TableId id, std::uint64_t length) {
   return base::within_memory([&]() -> Result<std::uint64_t> {
     KVASIR_TRY(check_idle(id));
@@ -153,6 +158,7 @@ Result<std::uint64_t> PageStore::rewind(TableId id, std::uint64_t length) {
     if (planned.restored) checkpoints_.at(*planned.restored).used = index_.tick();
     drop_checkpoints_above(table, table.length);
     if (table.first_dirty >= table.length) table.first_dirty = kAllClean;
+    forget_edits_from(table, table.length);
     table.remembered = std::min(table.remembered, table.length);
     return table.behind;
   });

@@ -88,7 +88,7 @@ Layout PageStore::describe(std::span<const TableId> ids, std::vector<PageTable>&
     ConversationLayout& conversation = layout.conversations.emplace_back();
     conversation.length = table.length;
     conversation.behind = table.behind;
-    conversation.clean = std::min(table.first_dirty, table.length);
+    conversation.clean = std::min(table.first_edited, table.length);
     conversation.floors = table.floors;
     for (std::size_t group = 0; group < groups_.size(); ++group) {
       conversation.cells.push_back(numbering[group].pieces(table.cells[group].runs()));

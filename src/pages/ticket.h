@@ -150,6 +150,7 @@ struct EditOutline {
   Need rewritten{};                                // cells
   std::uint64_t first_changed = UINT64_MAX;
   std::uint64_t first_dirty = UINT64_MAX;
+  std::uint64_t last_dirty = 0;  // where the last of all its edits begins
 };
 
 // The reservation of one edit. Move-only; must not outlive its store.

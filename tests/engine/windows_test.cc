@@ -138,6 +138,54 @@ TEST_P(Windows, ALoadWithoutRoomForItsCheckpointsTouchesNobodyElse) {
   }
 }
 
+// What an edit has left cannot be made from tokens again: a rewind that needs it answers so, near or loaded.
+TEST_P(Windows, ARewindThatWouldLoseAnEditIsRefusedAndChangesNothing) {
+  for (const bool loaded : {false, true}) {
+    const EngineHost engine = host();
+    const EngineHost other = host();
+    const Tokens before = tokens(30);
+    const Tokens behind = tokens(170, 2);
+    ConversationId id = open_with(engine, before);
+    ASSERT_TRUE(engine->shift_left(id, 4, 6));
+    const ConversationId near = *engine->fork(id);
+    say(engine, id, behind);
+    if (loaded) id = carried(engine, id, other);
+    const EngineHost& there = loaded ? other : engine;
+    const std::uint64_t digest = *there->digest();
+    for (const std::uint64_t length : {5U, 24U, 40U}) {
+      EXPECT_EQ(*there->rewind_cost(id, length), length);
+      EXPECT_EQ(there->rewind(id, length).error().code(), Outcome::kUnsupported) << length;
+    }
+    EXPECT_EQ(*there->digest(), digest);
+    // Near enough nothing is computed again, and before the edit there is none.
+    ASSERT_TRUE(there->rewind(id, 24 + 150));
+    const Tokens more = tokens(9, 3);
+    EXPECT_TRUE(same_bits(say(there, id, more), say(engine, near, joined(beginning(behind, 150), more))));
+    ASSERT_TRUE(there->rewind(id, 4));
+    EXPECT_TRUE(same_bits(say(there, id, more), cold(joined(beginning(before, 4), more))));
+    say(there, id, behind);
+    ASSERT_TRUE(there->rewind(id, 40)) << "the edit is gone";
+  }
+}
+
+// A checkpoint behind an edit keeps what that has left.
+TEST_P(Windows, ARewindToBehindAnEditEqualsAConversationThatStayedThere) {
+  const EngineHost engine = host();
+  const ConversationId id = open_with(engine, tokens(30));
+  ASSERT_TRUE(engine->shift_left(id, 4, 6));
+  const ConversationId stayed = *engine->fork(id);
+  const Tokens behind = tokens(400, 2);
+  for (std::size_t at = 0; at < behind.size(); at += 40) say(engine, id, std::span(behind).subspan(at, 40));
+  std::uint64_t nearest = 24 + 300;
+  while (nearest > 24 && *engine->rewind_cost(id, nearest) > 40) --nearest;
+  const std::uint64_t length = nearest;
+  const Status rewound = engine->rewind(id, length);
+  ASSERT_TRUE(rewound) << rewound.error().message();
+  const Tokens more = tokens(9, 3);
+  EXPECT_TRUE(
+      same_bits(say(engine, id, more), say(engine, stayed, joined(beginning(behind, length - 24), more))));
+}
+
 INSTANTIATE_TEST_SUITE_P(Layers, Windows, testing::Values(1U, 2U));
 
 // A single layer: what a cell holds depends on its own token, so two conversations whose tokens differ where
