@@ -96,11 +96,9 @@ void EditTicket::commit() noexcept {
   table.floors = outline_.floors;
   store.drop_checkpoints_above(table, outline_.first_changed);
   table.first_dirty = std::min(table.first_dirty, outline_.first_dirty);
-  // What follows a clean beginning is clean again.
-  if (table.first_dirty >= table.length) table.first_dirty = PageStore::kAllClean;
   table.first_edited = std::min(table.first_edited, outline_.first_dirty);
   table.last_edited = outline_.last_dirty;
-  PageStore::forget_edits_from(table, table.length);
+  store.forget_edits_behind(table);
   table.remembered = std::min({table.remembered, table.length, outline_.first_changed});
   close();
 }

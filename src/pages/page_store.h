@@ -371,8 +371,9 @@ class PageStore {
 
   explicit PageStore(StoreSpec spec) : spec_(std::move(spec)) {}
   [[nodiscard]] static Result<std::unique_ptr<PageStore>> make(StoreSpec spec);
-  // Forgets edits that began at `length` or behind it.
-  static void forget_edits_from(Table& table, std::uint64_t length) noexcept;
+  // Forgets edits that began at the table's length or behind it, but for what they have put out of sight of
+  // the tokens that come there.
+  void forget_edits_behind(Table& table) const noexcept;
   [[nodiscard]] const Table& entry(TableId table) const noexcept {
     return tables_[static_cast<std::size_t>(table)];
   }

@@ -69,6 +69,7 @@ void RestoreTicket::commit() noexcept {
     table.first_edited = one.clean < one.length ? one.clean : PageStore::kAllClean;
     table.last_edited = one.clean < one.length ? one.length - 1 : 0;
     table.first_dirty = one.foreign && one.length > 0 ? 0 : table.first_edited;
+    store.forget_edits_behind(table);
     table.remembered = 0;
     table.encoded = one.encoded == 0 ? 0 : store.encodes_ + one.encoded;
     encoders = std::max(encoders, one.encoded);

@@ -127,9 +127,18 @@ Status PageStore::perform_return(Table& table, Return& planned) {
   return fits;
 }
 
-void PageStore::forget_edits_from(Table& table, std::uint64_t length) noexcept {
-  if (table.first_edited >= length) table.first_edited = kAllClean;
-  table.last_edited = table.first_edited == kAllClean ? 0 : std::min(table.last_edited, length - 1);
+void PageStore::forget_edits_behind(Table& table) const noexcept {
+  const std::uint64_t length = table.length;
+  bool sees_less = false;
+  for (std::size_t group = 0; group < groups_.size(); ++group) {
+    if (kind(group) == GroupKind::kWindow)
+      sees_less = sees_less || table.floors[group] > length - std::min(length, spec_.groups[group].width);
+  }
+  const std::uint64_t next = sees_less ? length : kAllClean;
+  if (table.first_dirty >= length) table.first_dirty = next;
+  if (table.first_edited >= length) table.first_edited = next;
+  table.last_edited = std::min(table.last_edited, length - std::min<std::uint64_t>(length, 1));
+  if (sees_less) table.last_edited = length;
 }
 
 Result<std::uint64_t> PageStore::rewind(TableId id, std::uint64_t length) {
@@ -157,8 +166,7 @@ Result<std::uint64_t> PageStore::rewind(TableId id, std::uint64_t length) {
     table.tiered = cells_in_tiers(table) > 0;
     if (planned.restored) checkpoints_.at(*planned.restored).used = index_.tick();
     drop_checkpoints_above(table, table.length);
-    if (table.first_dirty >= table.length) table.first_dirty = kAllClean;
-    forget_edits_from(table, table.length);
+    forget_edits_behind(table);
     table.remembered = std::min(table.remembered, table.length);
     return table.behind;
   });

@@ -168,6 +168,22 @@ TEST_P(Windows, ARewindThatWouldLoseAnEditIsRefusedAndChangesNothing) {
   }
 }
 
+// An edit that is rewound away has still put cells out of sight, of the tokens that come in its place.
+TEST_P(Windows, WhatIsComputedWithLessInSightServesNobodyElseAndIsNotDropped) {
+  const EngineHost engine = host({.page_cells = 16, .share_prefixes = true});
+  const Tokens all = tokens(80);
+  const ConversationId id = open_with(engine, beginning(all, 40));
+  const pages::EditOperation divide{pages::EditOperation::Kind::kDivide, 39, 1, 2};
+  ASSERT_TRUE(engine->edit(id, {&divide, 1}));
+  ASSERT_TRUE(engine->rewind(id, 20));
+  say(engine, id, std::span(all).subspan(20));
+  EXPECT_EQ(engine->drop(id).error().code(), Outcome::kUnsupported);
+  const ConversationId twin = open_with(engine, all);
+  EXPECT_TRUE(same_bits(logits_of(engine, twin), cold(all)));
+  ASSERT_TRUE(engine->rewind(twin, 20));
+  EXPECT_TRUE(engine->drop(twin));
+}
+
 // A checkpoint behind an edit keeps what that has left.
 TEST_P(Windows, ARewindToBehindAnEditEqualsAConversationThatStayedThere) {
   const EngineHost engine = host();

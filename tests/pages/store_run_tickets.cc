@@ -131,7 +131,9 @@ void StoreRun::begin(const std::vector<Growth>& plan, const std::vector<TwinConv
     for (std::uint64_t n = 0; n < plan[i].count; ++n) {
       const Token token =
           n < conversation.owed.size() ? conversation.owed[n] : token_at(conversation, cells.size());
+      const bool sees_less = conversation.sees_less(cells.size(), spec_);
       cells.push_back(conversation.next_cell(cells, token));
+      cells.back().touched = sees_less;
     }
     line.planned.assign(cells.end() - static_cast<std::ptrdiff_t>(plan[i].count), cells.end());
     line.due = due_checkpoints(conversation, plan[i]);

@@ -46,6 +46,16 @@ bool keeps_tokens(const GroupSpec& group) {
   return group.kind == GroupKind::kFull || group.kind == GroupKind::kWindow;
 }
 
+bool TwinConversation::sees_less(std::uint64_t length, const StoreSpec& spec) const {
+  for (std::size_t group = 0; group < spec.groups.size(); ++group) {
+    if (spec.groups[group].kind != GroupKind::kWindow) continue;
+    for (std::uint64_t hidden = 0; hidden < floors[group]; ++hidden) {
+      if (hidden + spec.groups[group].width >= length) return true;
+    }
+  }
+  return false;
+}
+
 bool TwinConversation::rewinds_freely(std::uint64_t length, const StoreSpec& spec) const {
   if (length == cells.size()) return true;
   for (std::size_t group = 0; group < spec.groups.size(); ++group) {

@@ -22,7 +22,7 @@ struct TwinCell {
   std::int64_t stored = 0;    // what its key was last turned to
   Contents contents = 0;
   std::uint32_t turns = 0;  // how its key was turned since it was computed; see Turns
-  bool touched = false;     // moved, divided, or the first behind a gap
+  bool touched = false;     // moved, divided, the first behind a gap, or one that saw less than it would
 };
 
 // The ways in which keys were turned: 0 is not at all.
@@ -83,6 +83,9 @@ struct TwinConversation {
 
   // Whether all that the next token would need at this length is held.
   [[nodiscard]] bool rewinds_freely(std::uint64_t length, const StoreSpec& spec) const;
+
+  // Whether an edit has put out of sight of the token `length` what it would else see.
+  [[nodiscard]] bool sees_less(std::uint64_t length, const StoreSpec& spec) const;
 
   // Drops what lies above the length, or above the first ordinal that an edit changes.
   void drop_checkpoints_above(std::uint64_t ordinal);
