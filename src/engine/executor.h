@@ -327,7 +327,7 @@ class Executor : public std::enable_shared_from_this<Executor> {
   bool stalled_ KVASIR_GUARDED_BY(mutex_) = false;   // the latest step found no room for anyone
   bool low_space_ KVASIR_GUARDED_BY(mutex_) = false;
   bool closed_ KVASIR_GUARDED_BY(mutex_) = false;
-  std::atomic<bool> closing_{false};  // the step under way is to end
+  std::atomic<bool> closing_{false};  // close() has begun: the step under way ends, none begins
   std::atomic<bool> vain_{false};     // so is it where all its conversations are taken out
 
   std::thread worker_ KVASIR_GUARDED_BY(mutex_);
