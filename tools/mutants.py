@@ -46,7 +46,7 @@ MUTANTS = [
     Mutant("a divided key is turned from its logical position", "pages/edit.cc",
            "turns.push_back(position - stored);", "turns.push_back(position - stored - old.shift);"),
     Mutant("a remove in the middle leaves what follows clean", "pages/edit.cc",
-           "if (!cuts_the_end) outline.first_dirty", "if (!cuts_the_end && !removes) outline.first_dirty"),
+           "  if (!cuts_the_end) {\n    outline.first_dirty", "  if (!cuts_the_end && !removes) {\n    outline.first_dirty"),
     Mutant("an edit leaves tokens offered that it took back", "pages/edit.cc",
            "  table.remembered = std::min({table.remembered, table.length, outline_.first_changed});\n", ""),
     Mutant("a dropped edit keeps its new cells", "pages/edit.cc",
