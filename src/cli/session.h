@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "base/cpu.h"
+#include "cli/threads.h"
 #include "engine/engine.h"
 #include "gguf/gguf.h"
 #include "kvasir/result.h"
@@ -22,7 +22,7 @@ namespace kvasir::cli {
 // -m, --threads, --ctx, --pool, --kv, --page, --pass as interfaces fix them.
 struct ModelFlags {
   std::string model;
-  int threads = base::usable_processors();
+  int threads = default_threads();
   std::optional<std::uint64_t> context;
   std::optional<std::uint64_t> pool;
   std::string types = "f16";

@@ -7,13 +7,13 @@
 #include <string>
 #include <utility>
 
-#include "base/cpu.h"
 #include "base/file.h"
 #include "base/try.h"
 #include "cli/interrupt.h"
 #include "cli/numbers.h"
 #include "cli/progress.h"
 #include "cli/quantize.h"
+#include "cli/threads.h"
 #include "cli/verbs.h"
 #include "cli/weight_types.h"
 #include "parallel/thread_pool.h"
@@ -25,7 +25,7 @@ struct Options {
   std::string input;
   std::string output;
   std::string type;
-  int threads = base::usable_processors();
+  int threads = default_threads();
 };
 
 Status run(const Options& options) {

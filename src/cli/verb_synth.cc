@@ -8,7 +8,6 @@
 #include <string>
 #include <utility>
 
-#include "base/cpu.h"
 #include "base/file.h"
 #include "base/try.h"
 #include "cli/interrupt.h"
@@ -16,6 +15,7 @@
 #include "cli/progress.h"
 #include "cli/synth.h"
 #include "cli/synth_shapes.h"
+#include "cli/threads.h"
 #include "cli/verbs.h"
 #include "cli/weight_types.h"
 #include "parallel/thread_pool.h"
@@ -29,7 +29,7 @@ struct Options {
   std::string type = "Q4_0";
   std::string vocabulary;
   std::uint64_t seed = 0;
-  int threads = base::usable_processors();
+  int threads = default_threads();
 };
 
 std::string shape_names() {
