@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -38,6 +39,11 @@ class MergeTable {
     if (slot.pair == kFree) slot = {pair_of(left, right), merge};
   }
 
+  // Has the place of a pair that will be added come from memory.
+  void fetch(std::uint32_t left, std::uint32_t right) const noexcept {
+    __builtin_prefetch(&slots_[first_slot(pair_of(left, right))], 1);
+  }
+
   [[nodiscard]] std::optional<Merge> find(std::uint32_t left, std::uint32_t right) const noexcept {
     const Slot& slot = slots_[slot_of(left, right)];
     if (slot.pair == kFree) return std::nullopt;
@@ -54,11 +60,14 @@ class MergeTable {
   static std::uint64_t pair_of(std::uint32_t left, std::uint32_t right) noexcept {
     return std::uint64_t{left} << 32 | right;
   }
-  [[nodiscard]] std::size_t slot_of(std::uint32_t left, std::uint32_t right) const noexcept {
-    const std::uint64_t pair = pair_of(left, right);
+  [[nodiscard]] std::size_t first_slot(std::uint64_t pair) const noexcept {
     std::uint64_t mixed = pair * 0x9E3779B97F4A7C15;  // 2^64 over the golden ratio
     mixed ^= mixed >> 32;
-    std::size_t at = mixed & (slots_.size() - 1);
+    return mixed & (slots_.size() - 1);
+  }
+  [[nodiscard]] std::size_t slot_of(std::uint32_t left, std::uint32_t right) const noexcept {
+    const std::uint64_t pair = pair_of(left, right);
+    std::size_t at = first_slot(pair);
     while (slots_[at].pair != kFree && slots_[at].pair != pair) at = (at + 1) & (slots_.size() - 1);
     return at;
   }
@@ -89,10 +98,10 @@ class PairsByRank final : public TextModel {
                   {.wanted = merges->size(), .available = {}, .limit = kMaxMerges, .setting = {}});
     }
     KVASIR_TRY(check_bytes(*merges, kMergesKey, kMaxMergeBytes));
-    merges_.reserve(merges->size());
-    for (std::uint32_t rank = 0; rank < merges->size(); ++rank) {
-      KVASIR_TRY(add_merge(merges->string_at(rank).value_or(""), rank));
-    }
+    const auto count = static_cast<std::uint32_t>(merges->size());
+    merges_.reserve(count);
+    for (std::uint32_t rank = 0; rank < count; rank += kMergesAtOnce)
+      KVASIR_TRY(add_merges(*merges, rank, std::min(kMergesAtOnce, count - rank)));
     return {};
   }
 
@@ -131,29 +140,63 @@ class PairsByRank final : public TextModel {
   std::uint32_t symbol_beside(std::string_view text) { return vocabulary_.size() + beside_.add(text).number; }
 
   // Nothing where ordinary text must not become that token.
-  std::optional<std::uint32_t> symbol_of(std::string_view text) {
-    const std::optional<Token> token = vocabulary_.find(text);
+  std::optional<std::uint32_t> symbol_of(std::string_view text, std::optional<std::uint32_t> token) {
     if (!token) return symbol_beside(text);
-    if (!vocabulary_.traits_of(*token).in_text()) return std::nullopt;
-    return static_cast<std::uint32_t>(*token);
+    if (!vocabulary_.traits_of(static_cast<Token>(*token)).in_text()) return std::nullopt;
+    return token;
+  }
+
+  // A merge of the file while it is read.
+  struct ReadMerge {
+    std::string_view left, right;
+    std::uint64_t sought_left = 0, sought_right = 0;
+    std::optional<std::uint32_t> left_symbol, right_symbol, merged;
+  };
+  static constexpr std::uint32_t kMergesAtOnce = 16;
+
+  // Step by step for all of them, so that what one of them waits for comes from memory beside what the others
+  // do.
+  Status add_merges(const gguf::Value& merges, std::uint32_t first, std::uint32_t count) {
+    std::array<ReadMerge, kMergesAtOnce> read;
+    for (std::uint32_t i = 0; i < count; ++i) {
+      KVASIR_ASSIGN(read[i], split_merge(merges.string_at(first + i).value_or(""), first + i));
+    }
+    for (ReadMerge& merge : std::span(read).first(count)) {
+      find_symbols(merge);
+      if (merge.left_symbol && merge.right_symbol) merges_.fetch(*merge.left_symbol, *merge.right_symbol);
+    }
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const ReadMerge& merge = read[i];
+      if (merge.left_symbol && merge.right_symbol && merge.merged)
+        merges_.add(*merge.left_symbol, *merge.right_symbol, {first + i, *merge.merged});
+    }
+    return {};
   }
 
   // "left right": the first space is not looked for in the first byte, which may be one.
-  Status add_merge(std::string_view merge, std::uint32_t rank) {
+  Result<ReadMerge> split_merge(std::string_view merge, std::uint32_t rank) const {
     const std::size_t space = merge.find(' ', 1);
     if (space == merge.npos || space + 1 == merge.size()) {
       return fail(Outcome::kCorrupt, "merge " + std::to_string(rank) + " of the vocabulary, '" +
                                          base::printable(merge, 60) +
                                          "', is not two texts with a space between");
     }
-    const std::string_view left = merge.substr(0, space);
-    const std::string_view right = merge.substr(space + 1);
-    joined_.assign(left).append(right);
-    const std::optional<std::uint32_t> left_symbol = symbol_of(left);
-    const std::optional<std::uint32_t> right_symbol = symbol_of(right);
-    const std::optional<std::uint32_t> merged = symbol_of(joined_);
-    if (left_symbol && right_symbol && merged) merges_.add(*left_symbol, *right_symbol, {rank, *merged});
-    return {};
+    ReadMerge read{.left = merge.substr(0, space), .right = merge.substr(space + 1)};
+    read.sought_left = vocabulary_.spellings.seek(read.left);
+    read.sought_right = vocabulary_.spellings.seek(read.right);
+    return read;
+  }
+
+  void find_symbols(ReadMerge& merge) {
+    const Spellings& spellings = vocabulary_.spellings;
+    merge.left_symbol = symbol_of(merge.left, spellings.find(merge.left, merge.sought_left));
+    merge.right_symbol = symbol_of(merge.right, spellings.find(merge.right, merge.sought_right));
+    joined_.assign(merge.left).append(merge.right);
+    // Most files number what merges make in the order of the merges.
+    std::optional<std::uint32_t> made = next_made_;
+    if (next_made_ >= spellings.size() || spellings[next_made_] != joined_) made = spellings.find(joined_);
+    if (made) next_made_ = *made + 1;
+    merge.merged = symbol_of(joined_, made);
   }
 
   std::optional<Token> whole_word(std::string_view word, std::string& spelled) const {
@@ -215,7 +258,9 @@ class PairsByRank final : public TextModel {
   MergeTable merges_;
   std::array<std::optional<Token>, 256> byte_tokens_;
   std::array<std::uint32_t, 256> byte_symbols_{};
-  std::string joined_;  // while reading merges
+  // While reading merges: what one makes, and the token behind the one that the last has made.
+  std::string joined_;
+  std::uint32_t next_made_ = 0;
 };
 
 }  // namespace

@@ -62,8 +62,18 @@ std::uint32_t Spellings::add_hidden(std::string_view spelling) {
 }
 
 std::optional<std::uint32_t> Spellings::find(std::string_view spelling) const noexcept {
+  return find(spelling, hash_of(spelling));
+}
+
+std::uint64_t Spellings::seek(std::string_view spelling) const noexcept {
+  const std::uint64_t hash = hash_of(spelling);
+  if (!slots_.empty()) __builtin_prefetch(&slots_[hash & (slots_.size() - 1)]);
+  return hash;
+}
+
+std::optional<std::uint32_t> Spellings::find(std::string_view spelling, std::uint64_t sought) const noexcept {
   if (slots_.empty()) return std::nullopt;
-  const Slot& slot = slots_[slot_of(spelling, hash_of(spelling))];
+  const Slot& slot = slots_[slot_of(spelling, sought)];
   if (slot.number_plus_one == 0) return std::nullopt;
   return slot.number_plus_one - 1;
 }

@@ -29,6 +29,12 @@ class Spellings {
 
   [[nodiscard]] std::optional<std::uint32_t> find(std::string_view spelling) const noexcept;
 
+  // The same in two steps, for whoever looks for many: what a spelling is found by, whose place begins to
+  // come from memory, and then the look itself.
+  [[nodiscard]] std::uint64_t seek(std::string_view spelling) const noexcept;
+  [[nodiscard]] std::optional<std::uint32_t> find(std::string_view spelling,
+                                                  std::uint64_t sought) const noexcept;
+
   // Of a number that was given; valid until the next addition.
   [[nodiscard]] std::string_view operator[](std::uint32_t number) const noexcept {
     return {bytes_.data() + starts_[number], starts_[number + 1] - starts_[number]};

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <ranges>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -142,12 +144,21 @@ TEST(PairsByRank, MergesAsANaiveTwinDoesOverRandomVocabulariesAndWords) {
   for (int round = 0; round < 60; ++round) {
     VocabularyFile file = byte_level("gpt-2");
     std::vector<std::string> parts = {"a", "b", "c", "d", "Ã", "©"};
-    for (int i = 0; i < 25; ++i) {
+    std::vector<std::pair<std::string, std::string>> merges;
+    for (int i = 0; i < 40; ++i) {
       const std::string left = parts[random.below(parts.size())];
       const std::string right = parts[random.below(parts.size())];
-      file.merge(left, right);
+      merges.emplace_back(left, right);
       parts.push_back(left + right);
     }
+    // In the order of the merges, as most files number what they make, or the other way round.
+    if (round % 2 == 1) {
+      std::set<std::string> made;
+      for (const auto& [left, right] : std::views::reverse(merges)) {
+        if (made.insert(left + right).second) file.token(left + right);
+      }
+    }
+    for (const auto& [left, right] : merges) file.merge(left, right);
     const auto tokenizer = file.must_load();
     for (int i = 0; i < 40; ++i) {
       const std::string word = random.text({"a", "b", "c", "d", "é"}, random.below(40));
