@@ -3,6 +3,9 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <memory>
+#include <new>
+#include <span>
 #include <vector>
 
 #include "base/bytes.h"
@@ -53,7 +56,27 @@ std::uint64_t rotary_hash(const Network& network) {
   return XXH3_64bits(bytes.data(), bytes.size());
 }
 
+// XXH3-64 of bytes that come one after the other and are never all in memory.
+class RunningHash {
+ public:
+  RunningHash() : state_(XXH3_createState()) {
+    if (state_ == nullptr || XXH3_64bits_reset(state_.get()) == XXH_ERROR) throw std::bad_alloc();
+  }
+  void add(std::span<const std::byte> bytes) noexcept {
+    (void)XXH3_64bits_update(state_.get(), bytes.data(), bytes.size());  // fails for no state alone
+  }
+  [[nodiscard]] std::uint64_t value() const noexcept { return XXH3_64bits_digest(state_.get()); }
+
+ private:
+  struct Give {
+    void operator()(XXH3_state_t* state) const noexcept { (void)XXH3_freeState(state); }
+  };
+  std::unique_ptr<XXH3_state_t, Give> state_;
+};
+
 std::uint64_t vocabulary_hash(const gguf::File& file) {
+  constexpr std::size_t kAtOnce = std::size_t{16} << 10;
+  RunningHash hash;
   std::vector<std::byte> bytes;
   base::ByteWriter out(bytes);
   for (const char* const key : {"tokenizer.ggml.model", "tokenizer.ggml.pre"}) {
@@ -63,8 +86,14 @@ std::uint64_t vocabulary_hash(const gguf::File& file) {
   const gguf::Value* const tokens = file.find("tokenizer.ggml.tokens");
   const std::uint64_t count = tokens != nullptr ? tokens->size() : 0;
   out.number(count);
-  for (std::uint64_t i = 0; i < count; ++i) out.text(tokens->string_at(i).value_or(""));
-  return XXH3_64bits(bytes.data(), bytes.size());
+  for (std::uint64_t i = 0; i < count; ++i) {
+    out.text(tokens->string_at(i).value_or(""));
+    if (bytes.size() < kAtOnce) continue;
+    hash.add(bytes);
+    bytes.clear();
+  }
+  hash.add(bytes);
+  return hash.value();
 }
 
 // What the file says of the architecture, in order of keys, but for its rotation, which has a hash of its
@@ -102,17 +131,22 @@ Status append_tensor(const gguf::File& file, const gguf::Tensor& tensor, base::B
   });
 }
 
-// The tensors in order of names.
-Status append_tensors(const gguf::File& file, parallel::ThreadPool& pool, base::ByteWriter& out) {
+// The tensors in order of names, and the vocabulary's hash, which one thread makes meanwhile.
+Status append_tensors(const gguf::File& file, parallel::ThreadPool& pool, base::ByteWriter& out,
+                      std::uint64_t& vocabulary) {
   std::vector<const gguf::Tensor*> tensors;
   for (const gguf::Tensor& tensor : file.tensors()) tensors.push_back(&tensor);
   std::ranges::sort(tensors, {},
                     [](const gguf::Tensor* tensor) -> const std::string& { return tensor->name; });
   std::vector<std::vector<std::byte>> parts(tensors.size());
   parallel::FirstError first;
-  pool.run(tensors.size(), 1, [&](std::size_t begin, std::size_t end) {
+  pool.run(tensors.size() + 1, 1, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
-      const Status done = base::within_memory([&] {
+      const Status done = base::within_memory([&]() -> Status {
+        if (i == tensors.size()) {
+          vocabulary = vocabulary_hash(file);
+          return {};
+        }
         base::ByteWriter part(parts[i]);
         return append_tensor(file, *tensors[i], part);
       });
@@ -131,11 +165,11 @@ Result<Fingerprint> fingerprint_of(const gguf::File& file, parallel::ThreadPool&
   std::vector<std::byte> bytes;
   base::ByteWriter out(bytes);
   append_keys(file, sizes.architecture, out);
-  KVASIR_TRY(append_tensors(file, pool, out));
+  std::uint64_t vocabulary = 0;
+  KVASIR_TRY(append_tensors(file, pool, out, vocabulary));
   const XXH128_hash_t weights = XXH3_128bits(bytes.data(), bytes.size());
-  return Fingerprint{.weights = {weights.low64, weights.high64},
-                     .rotary = rotary_hash(network),
-                     .vocabulary = vocabulary_hash(file)};
+  return Fingerprint{
+      .weights = {weights.low64, weights.high64}, .rotary = rotary_hash(network), .vocabulary = vocabulary};
 }
 
 std::string numerics_id() {
