@@ -76,6 +76,7 @@ Result<std::unique_ptr<Engine>> Engine::create(std::shared_ptr<const model::Mode
     KVASIR_ASSIGN(engine->store_, pages::PageStore::create(shape.spec));
     KVASIR_ASSIGN(engine->arena_, kv::Arena::create(shape.geometry, options.types, options.page_cells,
                                                     shape.spec.frames, shape.frame_bytes));
+    engine->arena_.touch(pool);
     engine->states_ = std::move(shape.states);
     const model::PassLimits limits{options.pass_tokens, std::min(options.logit_rows, options.pass_tokens)};
     engine->options_.logit_rows = limits.logit_rows;

@@ -11,6 +11,9 @@ namespace {
 
 constexpr std::size_t kFrameAlign = 64;
 
+// A huge page, so that no two threads clear the same.
+constexpr std::size_t kTouchedAtOnce = std::size_t{2} << 20;
+
 struct NamedElement {
   std::string_view name;
   CacheElement element;
@@ -101,8 +104,14 @@ Result<Arena> Arena::create(std::span<const LayerGeometry> layers, const CacheTy
   if (!bytes) {
     return fail(Outcome::kInvalidArgument, "the pool is larger than memory can be", {.setting = "--pool"});
   }
-  KVASIR_ASSIGN(arena.bytes_, base::Buffer::allocate(*bytes));
+  KVASIR_ASSIGN(arena.bytes_, base::Buffer::allocate_on_touch(*bytes));
   return arena;
+}
+
+void Arena::touch(parallel::ThreadPool& pool) noexcept {
+  pool.run(base::div_up(bytes_.size(), kTouchedAtOnce), 1, [&](std::size_t first, std::size_t last) {
+    bytes_.touch(first * kTouchedAtOnce, std::min(last * kTouchedAtOnce, bytes_.size()));
+  });
 }
 
 void Arena::store(const LayerGeometry& layer, pages::FrameId frame, std::uint32_t cell,

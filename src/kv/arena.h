@@ -26,6 +26,7 @@
 #include "kv/state_layout.h"
 #include "kvasir/result.h"
 #include "pages/types.h"
+#include "parallel/thread_pool.h"
 #include "simd/attention.h"
 #include "simd/cell_moves.h"
 #include "simd/rotary.h"
@@ -96,6 +97,9 @@ class Arena {
   [[nodiscard]] static Result<Arena> create(std::span<const LayerGeometry> layers, const CacheTypes& types,
                                             std::uint32_t page_cells, std::uint32_t frames,
                                             std::size_t least_bytes = 0);
+
+  // Takes all of the memory from the system now, before anything is stored, so that no store waits for it.
+  void touch(parallel::ThreadPool& pool) noexcept;
 
   // Writes one cell of one layer: keys[head * key_dims + d], values[head * value_dims + d]. Elements are
   // rounded to nearest, ties to even; blocks are packed as quant::pack does, each head by itself.

@@ -71,7 +71,8 @@ Status Loader::fill_panels(const gguf::Tensor& tensor, const Rows& rows, simd::P
 }
 
 Result<simd::Panels> Loader::panels(const gguf::Tensor& tensor, const Rows& rows) {
-  KVASIR_ASSIGN(simd::Panels panels, simd::Panels::allocate(tensor.type, rows.count, tensor.row_length()));
+  KVASIR_ASSIGN(simd::Panels panels,
+                simd::Panels::allocate(tensor.type, rows.count, tensor.row_length(), slab_));
   takes_bytes_ = takes_bytes_ || panels.takes_bytes();
   const std::size_t count = panels.panel_count();
   const std::uint64_t panel_bytes = panels.raw_row_bytes() * simd::kPanelRows;

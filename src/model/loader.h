@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/buffer.h"
 #include "gguf/gguf.h"
 #include "kvasir/result.h"
 #include "model/layers.h"
@@ -86,6 +87,7 @@ class Loader {
   const gguf::File* file_;
   parallel::ThreadPool* pool_;
   LoadProgress progress_;
+  base::Slab slab_;  // for all matrices
   bool takes_bytes_ = false;
   std::uint64_t done_ = 0;
   std::uint64_t total_ = 0;

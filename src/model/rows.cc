@@ -14,7 +14,7 @@ Result<FloatRows> FloatRows::allocate(std::size_t rows, std::size_t width) {
   const auto bytes = base::checked_product<std::size_t>(rows, out.stride_, sizeof(float));
   if (!bytes)
     return fail(Outcome::kInvalidArgument, "a pass is larger than memory can be", {.setting = "--pass"});
-  KVASIR_ASSIGN(out.bytes_, base::Buffer::allocate(*bytes));
+  KVASIR_ASSIGN(out.bytes_, base::Buffer::allocate_on_touch(*bytes));
   return out;
 }
 

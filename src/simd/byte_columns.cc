@@ -137,10 +137,10 @@ Result<ByteRows> ByteRows::allocate(std::size_t rows, std::size_t width) {
   const auto bytes = base::checked_product<std::size_t>(rows, out.stride_);
   if (!bytes)
     return fail(Outcome::kInvalidArgument, "a pass is larger than memory can be", {.setting = "--pass"});
-  KVASIR_ASSIGN(out.bytes_, base::Buffer::allocate(*bytes));
-  KVASIR_ASSIGN(out.scales_, base::Buffer::allocate(*bytes / kByteBlock * sizeof(float)));
-  KVASIR_ASSIGN(out.sums16_, base::Buffer::allocate(*bytes / 16 * sizeof(std::int16_t)));
-  KVASIR_ASSIGN(out.sums32_, base::Buffer::allocate(*bytes / 32 * sizeof(std::int16_t)));
+  KVASIR_ASSIGN(out.bytes_, base::Buffer::allocate_on_touch(*bytes));
+  KVASIR_ASSIGN(out.scales_, base::Buffer::allocate_on_touch(*bytes / kByteBlock * sizeof(float)));
+  KVASIR_ASSIGN(out.sums16_, base::Buffer::allocate_on_touch(*bytes / 16 * sizeof(std::int16_t)));
+  KVASIR_ASSIGN(out.sums32_, base::Buffer::allocate_on_touch(*bytes / 32 * sizeof(std::int16_t)));
   return out;
 }
 

@@ -63,7 +63,7 @@ PanelKind panel_kind(BlockType type) noexcept {
   }
 }
 
-Result<Panels> Panels::allocate(BlockType source, std::size_t rows, std::size_t columns) {
+Result<Panels> Panels::without_memory(BlockType source, std::size_t rows, std::size_t columns) {
   const quant::BlockTypeInfo& info = quant::block_type_info(source);
   if (rows == 0 || columns == 0 || columns % info.values != 0) {
     return fail(Outcome::kInvalidArgument, "a weight matrix of " + std::to_string(rows) + " rows of " +
@@ -87,8 +87,22 @@ Result<Panels> Panels::allocate(BlockType source, std::size_t rows, std::size_t 
     panels.side_by_side_ = panels.kind_ == PanelKind::kF32 ? 1 : 2;
     panels.panel_bytes_ = columns * kLine / panels.side_by_side_;
   }
-  const std::size_t whole = base::div_up(panels.panel_count(), panels.side_by_side_) * panels.side_by_side_;
-  KVASIR_ASSIGN(panels.bytes_, base::Buffer::allocate_unset(whole * panels.panel_bytes_));
+  return panels;
+}
+
+std::size_t Panels::bytes_wanted() const noexcept {
+  return base::div_up(panel_count(), side_by_side_) * side_by_side_ * panel_bytes_;
+}
+
+Result<Panels> Panels::allocate(BlockType source, std::size_t rows, std::size_t columns) {
+  KVASIR_ASSIGN(Panels panels, without_memory(source, rows, columns));
+  KVASIR_ASSIGN(panels.bytes_, base::Buffer::allocate_unset(panels.bytes_wanted()));
+  return panels;
+}
+
+Result<Panels> Panels::allocate(BlockType source, std::size_t rows, std::size_t columns, base::Slab& slab) {
+  KVASIR_ASSIGN(Panels panels, without_memory(source, rows, columns));
+  KVASIR_ASSIGN(panels.bytes_, slab.take(panels.bytes_wanted()));
   return panels;
 }
 

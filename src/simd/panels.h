@@ -29,6 +29,9 @@ class Panels {
   // is not whole blocks or a count is 0, kUnsupported where `source` cannot be read, kOutOfMemory.
   [[nodiscard]] static Result<Panels> allocate(quant::BlockType source, std::size_t rows,
                                                std::size_t columns);
+  // The same in memory from `slab`.
+  [[nodiscard]] static Result<Panels> allocate(quant::BlockType source, std::size_t rows, std::size_t columns,
+                                               base::Slab& slab);
 
   Panels() = default;
 
@@ -53,6 +56,10 @@ class Panels {
   void read_row(std::size_t row, std::span<float> out) const noexcept;
 
  private:
+  [[nodiscard]] static Result<Panels> without_memory(quant::BlockType source, std::size_t rows,
+                                                     std::size_t columns);
+  [[nodiscard]] std::size_t bytes_wanted() const noexcept;
+
   // Where a panel begins. Those side by side are lines of 64 bytes together.
   [[nodiscard]] std::size_t at(std::size_t index) const noexcept {
     const std::size_t aside = index % side_by_side_;
