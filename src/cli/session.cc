@@ -139,8 +139,12 @@ Result<std::unique_ptr<engine::Engine>> make_engine(const Session& session, cons
   const model::Network& network = session.model->network();
   const std::uint64_t half = base::available_memory() / 2;
   const engine::PoolWishes wishes = engine::wishes_of(options);
-  KVASIR_ASSIGN(options.states,
-                engine::states_within(half == 0 ? UINT64_MAX : half, network, wishes, session.conversations));
+  if (session.go_back) {
+    KVASIR_ASSIGN(options.states, engine::states_within(half == 0 ? UINT64_MAX : half, network, wishes,
+                                                        session.conversations));
+  } else {
+    options.states = static_cast<std::uint32_t>(engine::kStatesAtWork * session.conversations);
+  }
   KVASIR_ASSIGN(const engine::PoolShape shape, engine::pool_shape(network, engine::wishes_of(options)));
   if (half > 0 && shape.bytes > half) {
     KVASIR_ASSIGN(const std::uint64_t fits, engine::tokens_within(half, network, wishes));

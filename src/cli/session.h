@@ -44,8 +44,10 @@ struct Session {
   std::unique_ptr<const text::Tokenizer> tokenizer;  // where texts were asked for
   engine::EngineOptions options;  // of the flags; `pool` and `tiers` are set by make_engine
   SpillTo spill = SpillTo::kNowhere;
-  std::uint64_t conversations =
-      1;  // at once: recurrent states are for so many, if half the memory holds them
+  // At once: recurrent states are for so many, and checkpoints beside them, if half the memory holds them.
+  // For those that never go back they are for nothing else.
+  std::uint64_t conversations = 1;
+  bool go_back = true;
 };
 
 // "K" or "K:V" of element names. kInvalidArgument lists them.

@@ -127,7 +127,8 @@ Status print_result(const Score& score, std::uint64_t windows, const Options& op
 
 Status perplexity(const Options& options) {
   KVASIR_ASSIGN(const std::string text, read_text(options.file));
-  KVASIR_ASSIGN(const Session session, load_session_with_text(options.model));
+  KVASIR_ASSIGN(Session session, load_session_with_text(options.model));
+  session.go_back = false;
   if (options.window > session.options.context) {
     return fail(Outcome::kInvalidArgument,
                 fmt::format("a window of {} tokens is longer than the context of {}; give --window or --ctx",

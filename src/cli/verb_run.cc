@@ -193,7 +193,8 @@ Status print_summary(const Completion& done, std::uint64_t seed, const Options& 
 
 Status complete(const Options& options) {
   KVASIR_ASSIGN(const std::uint64_t seed, seed_of(options));
-  KVASIR_ASSIGN(const Session session, load_session_with_text(options.model));
+  KVASIR_ASSIGN(Session session, load_session_with_text(options.model));
+  session.go_back = false;
   KVASIR_ASSIGN(std::vector<Token> prompt, prompt_tokens(*session.tokenizer, options));
   const auto wanted = base::checked_add<std::uint64_t>(prompt.size(), options.count);
   const std::uint64_t longest = std::min(session.options.context, wanted.value_or(UINT64_MAX));

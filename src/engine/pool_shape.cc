@@ -53,7 +53,7 @@ PoolShape shape_for_texts(const PoolWishes& wishes) {
 }  // namespace
 
 std::uint64_t states_for(std::uint64_t conversations) noexcept {
-  return kSpareStates + 2 * conversations;
+  return kSpareStates + kStatesAtWork * conversations;
 }
 
 Result<PoolShape> pool_shape(const model::Network& network, const PoolWishes& wishes) {

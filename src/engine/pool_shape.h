@@ -33,8 +33,10 @@ struct PoolShape {
   std::vector<kv::LayerGeometry> geometry;  // of all layers
 };
 
-// Recurrent states for so many conversations at once: two for each, that it has and that a step writes, and
-// some for checkpoints.
+// Recurrent states that a conversation takes at once: that it has and that a step writes.
+inline constexpr std::uint32_t kStatesAtWork = 2;
+
+// Recurrent states for so many conversations at once, and some for checkpoints.
 [[nodiscard]] std::uint64_t states_for(std::uint64_t conversations) noexcept;
 
 // kInvalidArgument for a pool that is larger than can be managed, or a page or a layer that makes no sense;
