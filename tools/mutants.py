@@ -297,6 +297,14 @@ MUTANTS = [
            "LoadFloats(at + kChannelBlock) : newest, at);", "LoadFloats(at + kChannelBlock) : sum, at);"),
     Mutant("a head is read before its token although it is read behind", "simd/scans.cc",
            "kReadsBefore ? before : after", "!kReadsBefore ? before : after"),
+    Mutant("a holder of the pool goes on for ever", "parallel/turns.cc",
+           "  return clock_->now_ns() < slice_end_;\n", "  return true;\n"),
+    Mutant("whoever wakes up first has the pool", "parallel/turns.cc",
+           "taken_ || went_on_ != turn;", "taken_ || went_on_ > turn;"),
+    Mutant("a new holder of the pool has the slice of the last", "parallel/turns.cc",
+           "  ++went_on_;\n  slice_end_ = clock_->now_ns() + slice_;\n", "  ++went_on_;\n"),
+    Mutant("whoever comes takes the pool from those who wait", "parallel/turns.cc",
+           "(nobody_waits || (holder_ == self && goes_on()))", "(nobody_waits || holder_ != self || goes_on())"),
 ]
 
 

@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::size_t kFrameAlign = 64;
 
-// A huge page, so that no two threads clear the same.
-constexpr std::size_t kTouchedAtOnce = std::size_t{2} << 20;
+// What a thread touches at once: no two of them clear the same, and others that use the pool wait no longer.
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
 struct NamedElement {
   std::string_view name;
@@ -109,9 +109,13 @@ Result<Arena> Arena::create(std::span<const LayerGeometry> layers, const CacheTy
 }
 
 void Arena::touch(parallel::ThreadPool& pool) noexcept {
-  pool.run(base::div_up(bytes_.size(), kTouchedAtOnce), 1, [&](std::size_t first, std::size_t last) {
-    bytes_.touch(first * kTouchedAtOnce, std::min(last * kTouchedAtOnce, bytes_.size()));
-  });
+  const std::size_t pages = base::div_up(bytes_.size(), kHugePage);
+  const auto at_once = static_cast<std::size_t>(pool.threads());
+  for (std::size_t from = 0; from < pages; from += at_once) {
+    pool.run(std::min(at_once, pages - from), 1, [&](std::size_t first, std::size_t last) {
+      bytes_.touch((from + first) * kHugePage, std::min((from + last) * kHugePage, bytes_.size()));
+    });
+  }
 }
 
 void Arena::store(const LayerGeometry& layer, pages::FrameId frame, std::uint32_t cell,

@@ -17,13 +17,14 @@
 
 #include "base/mutex.h"
 #include "kvasir/result.h"
+#include "parallel/turns.h"
 
 namespace kvasir::parallel {
 
 // A range [begin, end) of items to be done by one thread. Must not throw.
 using RangeFunction = std::function<void(std::size_t begin, std::size_t end)>;
 
-// Any number of callers may share one: their works take turns.
+// Any number of callers may share one: their works take turns (T3).
 class ThreadPool {
  public:
   // A pool of `threads` threads, the caller of run() being one of them. kInvalidArgument below 1 or above
@@ -51,7 +52,7 @@ class ThreadPool {
     std::uint32_t end = 0;  // the chunk behind its last; written while no chunk is open
   };
 
-  ThreadPool(int threads, int spins) : spins_(spins), shares_(static_cast<std::size_t>(threads)) {}
+  ThreadPool(int threads, int spins);
   void work_until_stopped(std::size_t self);
   void take_chunks(std::size_t self) noexcept;
   bool take_chunk(std::size_t self) noexcept;
@@ -60,8 +61,8 @@ class ThreadPool {
   template <class Ready>
   bool spin_until(const Ready& ready) const;
 
-  const int spins_;   // looks before a thread sleeps
-  base::Mutex turn_;  // held by the caller of run() while its work goes on
+  const int spins_;  // looks before a thread sleeps
+  Turns turns_;      // the caller of run() has one while its work goes on
 
   std::atomic<int> sleepers_{0};  // workers that wait to be called
   std::atomic<bool> stop_{false};
