@@ -203,9 +203,9 @@ class Conversation {
   [[nodiscard]] ConversationState state() const noexcept;
   [[nodiscard]] ConversationInfo info() const noexcept;
 
-  // Whether so many more tokens fit now, behind those that are queued; makes sure that they do, in place of
-  // what was reserved before. Prompting and generating use the reservation up. kNoSpace with the numbers;
-  // kOutOfMemory; kWrongState after close().
+  // Whether so many more tokens fit now, behind those that are queued, and what a generation at work still
+  // draws; makes sure that they do, in place of what was reserved before. Prompting and generating use the
+  // reservation up. kNoSpace with the numbers; kOutOfMemory; kWrongState after close().
   [[nodiscard]] bool fits(std::uint64_t tokens) const noexcept;
   [[nodiscard]] Status reserve(std::uint64_t tokens);
 

@@ -52,8 +52,8 @@ class Model {
   ~Model() = default;
 
   // Reads a GGUF file (of a split one, any part's name). kNotFound, kIo; kUnsupported names what does not
-  // run; kCorrupt says what is wrong with the file; kOutOfMemory; kCancelled where `progress` answered false;
-  // kInvalidArgument for what is no file, and for a number of threads that cannot be.
+  // run; kCorrupt says what is wrong with the file; kOutOfMemory; kCancelled where `progress` answered false
+  // or threw; kInvalidArgument for what is no file, and for a number of threads that cannot be.
   [[nodiscard]] static Result<Model> load(const std::string& path, const ModelOptions& options = {});
 
   // The ids of a text that stands alone (AddBegin::kAuto: the begin token is added). kInvalidArgument beyond

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/try.h"
 #include "base/within_memory.h"
+#include "engine/executor.h"
 #include "gguf/gguf.h"
 #include "parallel/beside.h"
 
@@ -61,9 +62,12 @@ Result<Model> Model::load(const std::string& path, const ModelOptions& options) 
       return {};
     }));
     const auto report = [&](std::uint64_t done, std::uint64_t total) {
-      return has_text &&
-             (!options.progress ||
-              options.progress(total == 0 ? 1 : static_cast<double>(done) / static_cast<double>(total)));
+      if (!has_text || !options.progress) return has_text.load();
+      bool goes_on = false;  // also where it throws
+      engine::call_safely([&] {
+        goes_on = options.progress(total == 0 ? 1 : static_cast<double>(done) / static_cast<double>(total));
+      });
+      return goes_on;
     };
     auto model = model::Model::load(file, *parts->pool, report, options.context);
     // First: what is wrong with the vocabulary has stopped the weights.

@@ -43,12 +43,16 @@ bool Engine::runs(const Conversation& conversation) const noexcept {
   return wants_room(conversation) && conversation.admitted;
 }
 
-// Beyond the tokens that it is behind by, which are promised in any case.
 std::uint64_t Engine::need_of(const Conversation& conversation) const noexcept {
+  return need_of(conversation, conversation.reserved);
+}
+
+// Beyond the tokens that it is behind by, which are promised in any case.
+std::uint64_t Engine::need_of(const Conversation& conversation, std::uint64_t reserved) const noexcept {
   std::uint64_t ahead = conversation.drawer != nullptr ? conversation.drawer->tokens_ahead() : 0;
   ahead = std::min(ahead, room_of(conversation));
   // Those in an open step have their cells.
-  const std::uint64_t need = std::max(conversation.reserved, conversation.queue.size() + ahead) -
+  const std::uint64_t need = std::max(reserved, conversation.queue.size() + ahead) -
                              std::min(conversation.step_tokens, conversation.queue.size());
   return need - std::min(need, store_->behind(conversation.table));
 }
@@ -277,30 +281,27 @@ Status Engine::reserve(ConversationId id, std::uint64_t tokens) {
           Outcome::kWrongState,
           "the conversation lies in a tier; bring it back, or prompt it, before room is reserved for more");
     }
-    const std::uint64_t before = std::exchange(conversation->reserved, queued + tokens);
-    // What is borrowed may have to be computed after all.
-    const Status promised =
-        store_->promise(conversation->table, need_of(*conversation) + conversation->borrowed);
-    if (promised) {
-      conversation->admitted = !conversation->queue.empty();
-      conversation->promised_before.reset();
-      return {};
-    }
-    conversation->reserved = before;
-    return fail(promised.error());
+    KVASIR_TRY(store_->promise(conversation->table, need_to_reserve(*conversation, tokens)));
+    conversation->reserved = queued + tokens;
+    conversation->admitted = !conversation->queue.empty();
+    conversation->promised_before.reset();
+    return {};
   });
+}
+
+// What is borrowed may have to be computed after all.
+std::uint64_t Engine::need_to_reserve(const Conversation& conversation, std::uint64_t tokens) const noexcept {
+  const std::uint64_t queued = conversation.queue.size() + conversation.dropped.size();
+  return need_of(conversation, queued + tokens) + conversation.borrowed;
 }
 
 bool Engine::fits(ConversationId id, std::uint64_t tokens) const noexcept {
   const Conversation* const conversation = peek(id);
   if (conversation == nullptr || tokens > room_of(*conversation)) return false;
-  const std::uint64_t waiting =
-      conversation->queue.size() + conversation->dropped.size() - conversation->step_tokens;
-  const std::uint64_t queued = waiting - std::min(waiting, store_->behind(conversation->table));
-  if (store_->cells_in_tiers(conversation->table) == 0)
-    return store_->fits(conversation->table, queued + tokens);
+  const std::uint64_t need = need_to_reserve(*conversation, tokens);
+  if (store_->cells_in_tiers(conversation->table) == 0) return store_->fits(conversation->table, need);
   const auto fits = base::within_memory([&]() -> Result<bool> {
-    return store_->could_fit(conversation->table, queued + tokens, store_->supply_beside_idle({}));
+    return store_->could_fit(conversation->table, need, store_->supply_beside_idle({}));
   });
   return fits && *fits;
 }

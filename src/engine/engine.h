@@ -467,6 +467,10 @@ class Engine {
   [[nodiscard]] bool wants_room(const Conversation& conversation) const noexcept;
   [[nodiscard]] bool runs(const Conversation& conversation) const noexcept;
   [[nodiscard]] std::uint64_t need_of(const Conversation& conversation) const noexcept;
+  [[nodiscard]] std::uint64_t need_of(const Conversation& conversation,
+                                      std::uint64_t reserved) const noexcept;
+  [[nodiscard]] std::uint64_t need_to_reserve(const Conversation& conversation,
+                                              std::uint64_t tokens) const noexcept;
   [[nodiscard]] bool twin_is_computed(const Conversation& conversation) const;
   [[nodiscard]] Status borrow_beginning(Conversation& conversation);
   std::uint64_t show_beginning(Conversation& conversation) noexcept;

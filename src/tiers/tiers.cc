@@ -1,6 +1,7 @@
 #include "tiers/tiers.h"
 
 #include <algorithm>
+#include <new>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -37,9 +38,16 @@ Result<std::unique_ptr<Tiers>> Tiers::create(const TierSizes& sizes, base::FileS
       return fail(Outcome::kInvalidArgument, "there is no directory for what is spilled to disk",
                   {.setting = "spill_directory"});
     }
-    std::unique_ptr<Tiers> tiers(new Tiers(sizes));
-    if (sizes.disk_bytes == 0) return tiers;
-    KVASIR_ASSIGN(tiers->file_, files.scratch(sizes.directory));
+    if (sizes.disk_bytes == 0) return std::unique_ptr<Tiers>(new Tiers(sizes));
+    KVASIR_ASSIGN(auto file, files.scratch(sizes.directory));
+    std::unique_ptr<Tiers> tiers;
+    try {
+      tiers.reset(new Tiers(sizes));
+    } catch (const std::bad_alloc&) {
+      return fail(Outcome::kOutOfMemory, "out of memory",
+                  {.wanted = sizes.disk_bytes, .setting = "disk_tier_bytes"});
+    }
+    tiers->file_ = std::move(file);
     try {
       tiers->thread_ = std::thread([mine = tiers.get()] { mine->work(); });
     } catch (const std::system_error&) {

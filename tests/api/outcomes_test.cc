@@ -7,6 +7,7 @@
 #include <fstream>
 #include <limits>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -387,6 +388,8 @@ TEST(Outcomes, LoadingSaysWhetherAFileIsMissingUnreadableDamagedOrOfAnotherKind)
   EXPECT_EQ(outcome_of(Model::load(test::model_file(), {.threads = 1 << 20})), Outcome::kInvalidArgument);
   EXPECT_EQ(outcome_of(Model::load(test::model_file(), {.progress = [](double) { return false; }})),
             Outcome::kCancelled);
+  const auto throws = [](double) -> bool { throw std::runtime_error("a host program's"); };
+  EXPECT_EQ(outcome_of(Model::load(test::model_file(), {.progress = throws})), Outcome::kCancelled);
   double last = 0;
   EXPECT_EQ(outcome_of(Model::load(test::model_file(), {.progress =
                                                             [&](double share) {

@@ -181,6 +181,30 @@ TEST(Space, WhatIsReservedFitsWhateverOthersDoAndIsUsedUp) {
   EXPECT_EQ(executor.cache().free, 20U);
 }
 
+// A generation that waits for its room, then beside one that has it.
+TEST(Space, WhatFitsCanBeReservedAndNothingElse) {
+  Executor executor = make_executor(256);
+  Conversation large = must(executor.conversation());
+  must(large.prompt(some_tokens(180, 1)));
+  must(large.wait());
+  Conversation talk = must(executor.conversation());
+  must(talk.prompt(some_tokens(2, 2)));
+  const Generation story = must(talk.generate({.max_tokens = 80, .ignore_end = true}));
+  must(executor.step());
+  EXPECT_EQ(talk.state(), ConversationState::kWaiting);
+  const auto fitting = [&] {
+    std::vector<std::uint64_t> fit;
+    for (const std::uint64_t tokens : {0, 1, 50, 73, 74, 75, 78, 79, 100, 200, 300}) {
+      if (talk.fits(tokens)) fit.push_back(tokens);
+      EXPECT_EQ(talk.reserve(tokens).has_value(), talk.fits(tokens)) << tokens;
+    }
+    return fit;
+  };
+  EXPECT_EQ(fitting(), std::vector<std::uint64_t>());  // two queued and 80 to be drawn, of 76
+  large.close();
+  EXPECT_EQ(fitting(), (std::vector<std::uint64_t>{0, 1, 50, 73, 74, 75, 78, 79, 100, 200}));
+}
+
 TEST(Space, NobodyIsPromisedMoreThanHeMayUse) {
   ExecutorOptions options = test::options_of(256);
   options.context = 100;

@@ -115,6 +115,13 @@ TEST(Tiers, SizesThatMakeNoSenseAreRefusedByTheirNames) {
   EXPECT_EQ(Executor::create(test::model(), options).error().numbers().setting, "spill_directory");
   options.spill_directory = "/no/such/directory";
   EXPECT_EQ(Executor::create(test::model(), options).error().numbers().setting, "spill_directory");
+  options.disk_tier_bytes = UINT64_MAX;
+  EXPECT_EQ(Executor::create(test::model(), options).error().numbers().setting, "spill_directory");
+  options.spill_directory = test::scratch_directory();
+  const auto endless = Executor::create(test::model(), options);
+  ASSERT_EQ(outcome_of(endless), Outcome::kOutOfMemory);
+  EXPECT_EQ(endless.error().numbers().wanted, UINT64_MAX);
+  EXPECT_EQ(endless.error().numbers().setting, "disk_tier_bytes");
 }
 
 // Without reserving, so that all of them run out of room in the middle.
