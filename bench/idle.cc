@@ -17,6 +17,7 @@
 namespace {
 
 using kvasir::bench::Clock;
+using kvasir::bench::compute;
 using kvasir::bench::Milliseconds;
 using kvasir::bench::must;
 using kvasir::bench::random_tokens;
@@ -25,11 +26,6 @@ constexpr std::uint64_t kIdle = 20;
 constexpr std::uint64_t kBegin = 64;  // tokens of the short conversation's prompt
 constexpr int kRounds = 30;
 constexpr int kTokens = 16;  // of a round
-
-void compute(kvasir::Conversation& talk, const std::vector<kvasir::Token>& tokens) {
-  must(talk.prompt(tokens));
-  must(talk.wait());
-}
 
 // Milliseconds a token.
 double round_of(kvasir::Conversation& talk) {

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "kvasir/executor.h"
 #include "kvasir/result.h"
 #include "kvasir/token.h"
 
@@ -35,6 +36,11 @@ inline std::vector<Token> random_tokens(std::uint64_t count, std::uint32_t vocab
     token = static_cast<Token>((seed >> 33) % vocabulary);
   }
   return tokens;
+}
+
+inline void compute(Conversation& talk, const std::vector<Token>& tokens) {
+  must(talk.prompt(tokens));
+  must(talk.wait());
 }
 
 }  // namespace kvasir::bench

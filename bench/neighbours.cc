@@ -18,17 +18,13 @@
 namespace {
 
 using kvasir::bench::Clock;
+using kvasir::bench::compute;
 using kvasir::bench::Milliseconds;
 using kvasir::bench::must;
 using kvasir::bench::random_tokens;
 
 constexpr std::uint64_t kPrompt = 400;
 constexpr int kTokens = 60;
-
-void compute(kvasir::Conversation& talk, const std::vector<kvasir::Token>& tokens) {
-  must(talk.prompt(tokens));
-  must(talk.wait());
-}
 
 // Tokens one by one while another thread does `beside` again and again.
 void measure(kvasir::Conversation& talk, const char* name, const std::function<void()>& beside) {

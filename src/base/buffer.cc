@@ -39,11 +39,11 @@ std::shared_ptr<std::byte> memory_of(std::size_t bytes, bool zeros) {
   const std::size_t alignment = bytes >= kHugePage ? kHugePage : kLine;
   const std::size_t rounded = checked_round_up(bytes, alignment).value_or(SIZE_MAX);
   if (rounded > PTRDIFF_MAX - alignment) return nullptr;
-  void* const base = zeros ? std::calloc(1, rounded + alignment) : std::aligned_alloc(alignment, rounded);
+  std::size_t room = rounded + alignment;
+  void* const base = zeros ? std::calloc(1, room) : std::malloc(room);
   if (base == nullptr) return nullptr;
   void* start = base;
-  std::size_t room = rounded + alignment;
-  if (zeros) start = std::align(alignment, rounded, start, room);
+  std::align(alignment, rounded, start, room);
   // Advice only: without huge pages the memory is right and a little slower.
   if (alignment == kHugePage) (void)::madvise(start, rounded, MADV_HUGEPAGE);
   try {
@@ -63,15 +63,16 @@ Result<Buffer> Buffer::allocate(std::size_t bytes) {
 }
 
 Result<Buffer> Buffer::allocate_on_touch(std::size_t bytes) {
-  if (bytes == 0) return Buffer();
-  std::shared_ptr<std::byte> memory = memory_of(bytes, true);
-  if (memory == nullptr) return no_memory(bytes);
-  return Buffer(std::move(memory), bytes);
+  return of(bytes, true);
 }
 
 Result<Buffer> Buffer::allocate_unset(std::size_t bytes) {
+  return of(bytes, false);
+}
+
+Result<Buffer> Buffer::of(std::size_t bytes, bool zeros) {
   if (bytes == 0) return Buffer();
-  std::shared_ptr<std::byte> memory = memory_of(bytes, false);
+  std::shared_ptr<std::byte> memory = memory_of(bytes, zeros);
   if (memory == nullptr) return no_memory(bytes);
   return Buffer(std::move(memory), bytes);
 }

@@ -53,6 +53,7 @@ class Buffer {
 
  private:
   friend class Slab;
+  [[nodiscard]] static Result<Buffer> of(std::size_t bytes, bool zeros);
   Buffer(std::shared_ptr<std::byte> memory, std::size_t size) : memory_(std::move(memory)), size_(size) {}
   std::shared_ptr<std::byte> memory_;  // shared by the parts of a Slab
   std::size_t size_ = 0;

@@ -3,12 +3,11 @@
 #include <xxhash.h>
 
 #include <algorithm>
-#include <memory>
-#include <new>
 #include <span>
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/checksum.h"
 #include "base/try.h"
 #include "base/within_memory.h"
 #include "parallel/first_error.h"
@@ -53,30 +52,10 @@ std::uint64_t rotary_hash(const Network& network) {
   for (const CacheGroup& group : network.groups) {
     for (const std::uint32_t table : group.rotary) out.number(table);
   }
-  return XXH3_64bits(bytes.data(), bytes.size());
+  return base::checksum(bytes);
 }
 
-// XXH3-64 of bytes that come one after the other and are never all in memory.
-class RunningHash {
- public:
-  RunningHash() : state_(XXH3_createState()) {
-    if (state_ == nullptr || XXH3_64bits_reset(state_.get()) == XXH_ERROR) throw std::bad_alloc();
-  }
-  void add(std::span<const std::byte> bytes) noexcept {
-    (void)XXH3_64bits_update(state_.get(), bytes.data(), bytes.size());  // fails for no state alone
-  }
-  [[nodiscard]] std::uint64_t value() const noexcept { return XXH3_64bits_digest(state_.get()); }
-
- private:
-  struct Give {
-    void operator()(XXH3_state_t* state) const noexcept { (void)XXH3_freeState(state); }
-  };
-  std::unique_ptr<XXH3_state_t, Give> state_;
-};
-
 std::uint64_t vocabulary_hash(const gguf::File& file) {
-  constexpr std::size_t kAtOnce = std::size_t{16} << 10;
-  RunningHash hash;
   std::vector<std::byte> bytes;
   base::ByteWriter out(bytes);
   for (const char* const key : {"tokenizer.ggml.model", "tokenizer.ggml.pre"}) {
@@ -85,15 +64,11 @@ std::uint64_t vocabulary_hash(const gguf::File& file) {
   }
   const gguf::Value* const tokens = file.find("tokenizer.ggml.tokens");
   const std::uint64_t count = tokens != nullptr ? tokens->size() : 0;
+  // A value has as many numbers beside its texts as this has.
+  if (tokens != nullptr) bytes.reserve(bytes.size() + tokens->bytes().size());
   out.number(count);
-  for (std::uint64_t i = 0; i < count; ++i) {
-    out.text(tokens->string_at(i).value_or(""));
-    if (bytes.size() < kAtOnce) continue;
-    hash.add(bytes);
-    bytes.clear();
-  }
-  hash.add(bytes);
-  return hash.value();
+  for (std::uint64_t i = 0; i < count; ++i) out.text(tokens->string_at(i).value_or(""));
+  return base::checksum(bytes);
 }
 
 // What the file says of the architecture, in order of keys, but for its rotation, which has a hash of its
@@ -126,7 +101,7 @@ Status append_tensor(const gguf::File& file, const gguf::Tensor& tensor, base::B
   return visit_samples(tensor.bytes, [&](std::uint64_t at, std::uint64_t size) -> Status {
     const std::span<std::byte> some = std::span(block).first(size);
     KVASIR_TRY(file.read(tensor, at, some));
-    out.number(std::uint64_t{XXH3_64bits(some.data(), some.size())});
+    out.number(base::checksum(some));
     return {};
   });
 }

@@ -68,6 +68,26 @@ TEST(RunVerb, TheSameSeedGivesTheSameTextHoweverItIsComputed) {
   EXPECT_EQ(value_of(with({"--seed", value_of(chosen, "seed")}), "tokens"), value_of(chosen, "tokens"));
 }
 
+// They never go back, so recurrent models have the states that a step works with, and no other.
+TEST(RunVerb, RecurrentModelsCompleteLongPromptsHoweverTheyAreCut) {
+  std::string prompt;
+  for (int i = 0; i < 200; ++i) prompt += "word" + std::to_string(i * 7 % 50) + " ";
+  const std::string model = test::scratch_directory() + "/recurrent.gguf";
+  for (const std::string shape : {"mamba2-tiny", "hybrid-tiny"}) {
+    ASSERT_EQ(run_program(kProgram, {"synth", shape, model}).status, 0);
+    std::vector<std::string> texts;
+    for (const std::string pass : {"512", "64", "7"}) {
+      const ProgramRun answer = run_program(
+          kProgram, {"run", "-m", model, "-p", prompt, "-n", "20", "--temp", "0", "--pass", pass});
+      EXPECT_EQ(answer.status, 0) << shape << " " << answer.err;
+      EXPECT_FALSE(answer.out.empty());
+      texts.push_back(answer.out);
+    }
+    EXPECT_EQ(texts[1], texts[0]) << shape;
+    EXPECT_EQ(texts[2], texts[0]) << shape;
+  }
+}
+
 TEST(RunVerb, GreedyNeedsNoSeedAndStreamsWhatJsonHolds) {
   const std::vector<std::string> flags = {"-p", "hello", "-n", "20", "--temp", "0"};
   const ProgramRun streamed = run(flags);
