@@ -1,6 +1,7 @@
 #include "simd/byte_columns.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 
@@ -18,6 +19,12 @@ struct PackedColumn {
   float* scales;
   std::int16_t* sums16;
   std::int16_t* sums32;
+  std::int16_t* reaches;
+
+  // The same from number k on, which begins a block.
+  [[nodiscard]] PackedColumn from(std::size_t k) const noexcept {
+    return {bytes + k, scales + k / kByteBlock, sums16 + k / 16, sums32 + k / 32, reaches + k / kByteBlock};
+  }
 };
 
 }  // namespace
@@ -63,49 +70,70 @@ HWY_INLINE void PackSixteen(const float* numbers, VF inverse, std::int8_t* bytes
   }
 }
 
-// The sums of each eight bytes of a block. There is an instruction for bytes without a sign: their zero is
-// 128 to it.
-void SumEights(const std::int8_t* bytes, std::int32_t* eights) {
+// The sums of each eight bytes of a block, and of their magnitudes. There is an instruction for bytes without
+// a sign: their zero is 128 to it.
+void SumEights(const std::int8_t* bytes, std::int32_t* eights, std::int32_t* magnitudes) {
 #if HWY_TARGET == HWY_SCALAR
   for (std::size_t i = 0; i < kByteBlock / 8; ++i) {
-    eights[i] = 0;
-    for (std::size_t j = 0; j < 8; ++j) eights[i] += bytes[i * 8 + j];
+    eights[i] = magnitudes[i] = 0;
+    for (std::size_t j = 0; j < 8; ++j) {
+      eights[i] += bytes[i * 8 + j];
+      magnitudes[i] += std::abs(bytes[i * 8 + j]);
+    }
   }
 #else
   const hn::CappedTag<std::uint8_t, 64> du8;
   const hn::Repartition<std::uint64_t, decltype(du8)> du64;
   alignas(64) std::uint64_t sums[8];
   for (std::size_t i = 0; i < kByteBlock; i += hn::Lanes(du8)) {
-    const auto some = hn::LoadU(du8, reinterpret_cast<const std::uint8_t*>(bytes + i));
-    hn::Store(hn::SumsOf8(hn::Xor(some, hn::Set(du8, 0x80))), du64, sums);
+    const hn::RebindToSigned<decltype(du8)> di8;
+    const auto some = hn::LoadU(di8, bytes + i);
+    hn::Store(hn::SumsOf8(hn::Xor(hn::BitCast(du8, some), hn::Set(du8, 0x80))), du64, sums);
     for (std::size_t j = 0; j < hn::Lanes(du64); ++j)
       eights[i / 8 + j] = static_cast<std::int32_t>(sums[j]) - 8 * 128;
+    hn::Store(hn::SumsOf8(hn::BitCast(du8, hn::Abs(some))), du64, sums);
+    for (std::size_t j = 0; j < hn::Lanes(du64); ++j)
+      magnitudes[i / 8 + j] = static_cast<std::int32_t>(sums[j]);
   }
 #endif
 }
 
-// One block. Answers its scale.
-float PackBlock(const float* numbers, std::int8_t* bytes, std::int16_t* sums16, std::int16_t* sums32) {
+// The sums of a block's bytes, and how far they reach.
+void SumBytes(const PackedColumn& to) {
+  std::int32_t eights[kByteBlock / 8];
+  std::int32_t magnitudes[kByteBlock / 8];
+  SumEights(to.bytes, eights, magnitudes);
+  for (std::size_t i = 0; i < kByteBlock / 16; ++i)
+    to.sums16[i] = static_cast<std::int16_t>(eights[2 * i] + eights[2 * i + 1]);
+  std::int32_t twice = 0;
+  for (std::size_t i = 0; i < kByteBlock / 32; ++i) {
+    const std::int32_t sum = to.sums16[2 * i] + to.sums16[2 * i + 1];
+    const std::int32_t* const of = magnitudes + 4 * i;
+    to.sums32[i] = static_cast<std::int16_t>(sum);
+    twice = std::max(twice, of[0] + of[1] + of[2] + of[3] + std::abs(sum));
+  }
+  *to.reaches = static_cast<std::int16_t>(twice / 2);
+}
+
+// One block.
+void PackBlock(const float* numbers, const PackedColumn& to) {
   const std::int32_t bits = GreatestBits(numbers, kByteBlock);
   float greatest = 0;
   std::memcpy(&greatest, &bits, sizeof(greatest));
   // Below this the inverse is infinite; such a block is as good as zeros.
   constexpr float kLeast = 127 / std::numeric_limits<float>::max();
   if (bits >= kInfinityBits || greatest <= kLeast) {
-    std::memset(bytes, 0, kByteBlock);
-    std::fill_n(sums16, kByteBlock / 16, std::int16_t{0});
-    std::fill_n(sums32, kByteBlock / 32, std::int16_t{0});
-    return bits >= kInfinityBits ? std::numeric_limits<float>::quiet_NaN() : 0.0f;
+    std::memset(to.bytes, 0, kByteBlock);
+    std::fill_n(to.sums16, kByteBlock / 16, std::int16_t{0});
+    std::fill_n(to.sums32, kByteBlock / 32, std::int16_t{0});
+    *to.reaches = 0;
+    *to.scales = bits >= kInfinityBits ? std::numeric_limits<float>::quiet_NaN() : 0.0f;
+    return;
   }
   const VF inverse = hn::Set(DF(), 127.0f / greatest);
-  for (std::size_t i = 0; i < kByteBlock; i += 16) PackSixteen(numbers + i, inverse, bytes + i);
-  std::int32_t eights[kByteBlock / 8];
-  SumEights(bytes, eights);
-  for (std::size_t i = 0; i < kByteBlock / 16; ++i)
-    sums16[i] = static_cast<std::int16_t>(eights[2 * i] + eights[2 * i + 1]);
-  for (std::size_t i = 0; i < kByteBlock / 32; ++i)
-    sums32[i] = static_cast<std::int16_t>(sums16[2 * i] + sums16[2 * i + 1]);
-  return greatest / 127.0f;
+  for (std::size_t i = 0; i < kByteBlock; i += 16) PackSixteen(numbers + i, inverse, to.bytes + i);
+  SumBytes(to);
+  *to.scales = greatest / 127.0f;
 }
 
 void PackColumn(const float* numbers, std::size_t count, const PackedColumn& to) {
@@ -117,7 +145,7 @@ void PackColumn(const float* numbers, std::size_t count, const PackedColumn& to)
       std::copy_n(from, count - k, last);
       from = last;
     }
-    to.scales[k / kByteBlock] = PackBlock(from, to.bytes + k, to.sums16 + k / 16, to.sums32 + k / 32);
+    PackBlock(from, to.from(k));
   }
 }
 
@@ -141,15 +169,15 @@ Result<ByteRows> ByteRows::allocate(std::size_t rows, std::size_t width) {
   KVASIR_ASSIGN(out.scales_, base::Buffer::allocate_on_touch(*bytes / kByteBlock * sizeof(float)));
   KVASIR_ASSIGN(out.sums16_, base::Buffer::allocate_on_touch(*bytes / 16 * sizeof(std::int16_t)));
   KVASIR_ASSIGN(out.sums32_, base::Buffer::allocate_on_touch(*bytes / 32 * sizeof(std::int16_t)));
+  KVASIR_ASSIGN(out.reaches_, base::Buffer::allocate_on_touch(*bytes / kByteBlock * sizeof(std::int16_t)));
   return out;
 }
 
 void ByteRows::pack(std::size_t row, std::span<const float> numbers, std::size_t first) noexcept {
-  const std::size_t at = row * stride_ + first;
-  HWY_DYNAMIC_DISPATCH(PackColumn)
-  (numbers.data(), numbers.size(),
-   {bytes_.as<std::int8_t>().data() + at, scales_.as<float>().data() + at / kByteBlock,
-    sums16_.as<std::int16_t>().data() + at / 16, sums32_.as<std::int16_t>().data() + at / 32});
+  const PackedColumn all = {bytes_.as<std::int8_t>().data(), scales_.as<float>().data(),
+                            sums16_.as<std::int16_t>().data(), sums32_.as<std::int16_t>().data(),
+                            reaches_.as<std::int16_t>().data()};
+  HWY_DYNAMIC_DISPATCH(PackColumn)(numbers.data(), numbers.size(), all.from(row * stride_ + first));
 }
 
 ByteColumns ByteRows::columns(std::size_t first, std::size_t count, std::size_t width) const noexcept {
@@ -157,6 +185,7 @@ ByteColumns ByteRows::columns(std::size_t first, std::size_t count, std::size_t 
                      scales_.as<float>().data(),
                      sums16_.as<std::int16_t>().data(),
                      sums32_.as<std::int16_t>().data(),
+                     reaches_.as<std::int16_t>().data(),
                      0,
                      width,
                      stride_}

@@ -17,12 +17,18 @@ namespace kvasir::simd {
 // Numbers of an activation that share a scale.
 inline constexpr std::size_t kByteBlock = 256;
 
+// How far 32 bytes can reach.
+inline constexpr int kMostReach = 32 * 127;
+
 // `count` columns. A view.
 struct ByteColumns {
   const std::int8_t* bytes = nullptr;    // column c begins at bytes + c * stride
   const float* scales = nullptr;         // [c * stride / 256 + k / 256]
   const std::int16_t* sums16 = nullptr;  // [c * stride / 16 + k / 16]: of those 16 bytes
   const std::int16_t* sums32 = nullptr;  // [c * stride / 32 + k / 32]
+  // [c * stride / 256 + k / 256]: the greatest sum of the positive bytes, or of the magnitudes of the
+  // negative ones, that any 32 bytes of the block have.
+  const std::int16_t* reaches = nullptr;
   std::size_t count = 0;
   std::size_t width = 0;   // numbers of a column, a multiple of 32
   std::size_t stride = 0;  // a multiple of 256
@@ -32,6 +38,7 @@ struct ByteColumns {
             scales + first * stride / kByteBlock,
             sums16 + first * stride / 16,
             sums32 + first * stride / 32,
+            reaches + first * stride / kByteBlock,
             some,
             width,
             stride};
@@ -60,6 +67,7 @@ class ByteRows {
   base::Buffer scales_;
   base::Buffer sums16_;
   base::Buffer sums32_;
+  base::Buffer reaches_;
   std::size_t stride_ = 0;
 };
 

@@ -14,6 +14,21 @@ KVASIR_INLINE void Unrolled(const Body& body) {
   }(std::make_index_sequence<kCount>());
 }
 
+// Whether the sums of a kind's sub-blocks may be of sixteen bits, two to a lane: one instruction multiplies
+// both with their sub-scales. All of a block's add up to less than 2^24 then, which floats hold exactly, so
+// that sums of floats, one sub-block after the other, are the same numbers.
+template <PanelKind kKind>
+constexpr bool MayBePaired() {
+  constexpr CodeRecipe kRecipe = recipe_of(kKind);
+  static_assert(kByteBlock / kRecipe.sub * kRecipe.paired_scale * 32767 < 1U << 24U);
+  static_assert(kRecipe.paired_scale == 0 || kRecipe.zero_bits < 0);
+  return Isa::kPairs && kRecipe.paired_scale > 0;
+}
+
+// The set of instructions, through the kind: those without pairs do not name what pairs need.
+template <PanelKind kKind>
+using IsaOf = std::conditional_t<MayBePaired<kKind>(), Isa, void>;
+
 // A block of one panel.
 template <PanelKind kKind>
 class BlockReader {
@@ -68,6 +83,10 @@ class BlockReader {
       return Isa::SignedBytes(block_ + kLayout.sub_scales + sub * 16);
     }
   }
+  // The sub-scales of sub-blocks 2 pair, above, and 2 pair + 1, below.
+  KVASIR_INLINE Isa::Pairs SubScales(std::size_t pair) const {
+    return IsaOf<kKind>::LoadHalves(block_ + kLayout.sub_scales + pair * 32);
+  }
   KVASIR_INLINE Isa::Floats ScaleOfBlock() const {
     if constexpr (kFactor != 1) return Isa::Mul(Isa::Halves(block_), Isa::Splat(&kFactor));
     return Isa::Halves(block_);
@@ -112,6 +131,7 @@ struct TileColumns {
   const std::int8_t* bytes[kColumns];
   const std::int16_t* sums[kColumns];  // of sub-blocks
   const float* scales[kColumns];
+  const std::int16_t* reaches[kColumns];
 };
 
 template <PanelKind kKind, std::size_t kColumns>
@@ -123,6 +143,7 @@ KVASIR_INLINE TileColumns<kColumns> ColumnsOf(const ByteColumns& x, std::size_t 
     columns.bytes[c] = x.bytes + at;
     columns.sums[c] = kRecipe.sub == 16 ? x.sums16 + at / 16 : x.sums32 + at / 32;
     columns.scales[c] = x.scales + at / kByteBlock;
+    columns.reaches[c] = x.reaches + at / kByteBlock;
   }
   return columns;
 }
@@ -133,12 +154,30 @@ struct Place {
   std::size_t of_block = 0;
 };
 
-// The integer sums of a sub-block: kFirst is its first step in its 32 numbers.
+// Adds the products of a sub-block to integer sums: kFirst is its first step in its 32 numbers.
+template <PanelKind kKind, std::size_t kPanels, std::size_t kColumns, std::size_t kFirst>
+KVASIR_INLINE void AddSubBlock(const BlockReader<kKind>* blocks, const TileColumns<kColumns>& x, Place sub,
+                               Isa::Ints* whole) {
+  constexpr CodeRecipe kRecipe = recipe_of(kKind);
+  const std::size_t k = sub.of_row * kRecipe.sub;
+  const std::size_t at = sub.of_block * kRecipe.sub / 32;  // in the block
+  Unrolled<kRecipe.sub / 4>([&](auto i) KVASIR_INLINE_LAMBDA {
+    Unrolled<kPanels>([&](auto p) KVASIR_INLINE_LAMBDA {
+      const Isa::Bytes codes = blocks[p].template Codes<kFirst + i>(at);
+      Unrolled<kColumns>([&](auto c) KVASIR_INLINE_LAMBDA {
+        Isa::Ints& sum = whole[p * kColumns + c];
+        sum = Isa::template Dot<is_wide(kRecipe)>(sum, codes, x.bytes[c] + k + i * 4);
+      });
+    });
+  });
+}
+
+// The integer sums of a sub-block.
 template <PanelKind kKind, std::size_t kPanels, std::size_t kColumns, std::size_t kFirst>
 KVASIR_INLINE void SumSubBlock(const BlockReader<kKind>* blocks, const TileColumns<kColumns>& x, Place sub,
                                Isa::Ints* whole) {
   constexpr CodeRecipe kRecipe = recipe_of(kKind);
-  constexpr bool kWide = kRecipe.bits == 8 || kRecipe.table != CodeTable::kNone;
+  constexpr bool kWide = is_wide(kRecipe);
   static_assert(!kWide || kRecipe.zero_bits == 7);
   Unrolled<kColumns>([&](auto c) KVASIR_INLINE_LAMBDA {
     const Isa::Ints begin =
@@ -147,17 +186,7 @@ KVASIR_INLINE void SumSubBlock(const BlockReader<kKind>* blocks, const TileColum
             : Isa::SplatInts(-x.sums[c][sub.of_row] * (1 << std::max(0, kRecipe.zero_bits)));
     Unrolled<kPanels>([&](auto p) KVASIR_INLINE_LAMBDA { whole[p * kColumns + c] = begin; });
   });
-  const std::size_t k = sub.of_row * kRecipe.sub;
-  const std::size_t at = sub.of_block * kRecipe.sub / 32;  // in the block
-  Unrolled<kRecipe.sub / 4>([&](auto i) KVASIR_INLINE_LAMBDA {
-    Unrolled<kPanels>([&](auto p) KVASIR_INLINE_LAMBDA {
-      const Isa::Bytes codes = blocks[p].template Codes<kFirst + i>(at);
-      Unrolled<kColumns>([&](auto c) KVASIR_INLINE_LAMBDA {
-        Isa::Ints& sum = whole[p * kColumns + c];
-        sum = Isa::template Dot<kWide>(sum, codes, x.bytes[c] + k + i * 4);
-      });
-    });
-  });
+  AddSubBlock<kKind, kPanels, kColumns, kFirst>(blocks, x, sub, whole);
 }
 
 // What a sub-block adds to the parts of its block, of which it is the first or not.
@@ -197,6 +226,66 @@ KVASIR_INLINE void AddThirtyTwo(const BlockReader<kKind>* blocks, const TileColu
     SumSubBlock<kKind, kPanels, kColumns, s * 4>(blocks, x, sub, whole);
     ScaleSubBlock<kKind, kPanels, kColumns, kBegin && s == 0>(blocks, x, sub, whole, part);
   });
+}
+
+// Whether the sums of sub-blocks are that narrow, of the `index`th block of all columns.
+template <PanelKind kKind, std::size_t kColumns>
+KVASIR_INLINE bool IsNarrow(const TileColumns<kColumns>& x, std::size_t index) {
+  constexpr int kMostCode = (1 << recipe_of(kKind).bits) - 1;
+  if constexpr (kMostCode * kMostReach <= 32767) return true;
+  int reach = 0;
+  Unrolled<kColumns>([&](auto c) KVASIR_INLINE_LAMBDA { reach = std::max<int>(reach, x.reaches[c][index]); });
+  return kMostCode * reach <= 32767;
+}
+
+// Adds a pair of narrow sub-blocks, the sums of the first above those of the second, times their sub-scales.
+template <PanelKind kKind, std::size_t kPanels, std::size_t kColumns>
+KVASIR_INLINE void AddPair(const BlockReader<kKind>* blocks, const TileColumns<kColumns>& x, Place first,
+                           Isa::Ints* sums) {
+  using Paired = IsaOf<kKind>;
+  constexpr std::size_t kSecond = recipe_of(kKind).sub == 16 ? 4 : 0;
+  Isa::Ints both[kPanels * kColumns];
+  SumSubBlock<kKind, kPanels, kColumns, 0>(blocks, x, first, both);
+  Unrolled<kPanels * kColumns>([&](auto i) KVASIR_INLINE_LAMBDA { both[i] = Paired::Raised(both[i]); });
+  AddSubBlock<kKind, kPanels, kColumns, kSecond>(blocks, x, {first.of_row + 1, first.of_block + 1}, both);
+  Unrolled<kPanels>([&](auto p) KVASIR_INLINE_LAMBDA {
+    const Isa::Pairs scales = blocks[p].SubScales(first.of_block / 2);
+    Unrolled<kColumns>([&](auto c) KVASIR_INLINE_LAMBDA {
+      Isa::Ints& to = sums[p * kColumns + c];
+      to = Paired::DotHalves(to, both[p * kColumns + c], scales);
+    });
+  });
+}
+
+// The parts of a narrow block, the `index`th of its rows. ask() is called for each 32 numbers, as below.
+template <PanelKind kKind, std::size_t kPanels, std::size_t kColumns, class Ask>
+KVASIR_INLINE void SumNarrow(const BlockReader<kKind>* blocks, const TileColumns<kColumns>& x,
+                             std::size_t index, const Ask& ask, Isa::Floats* part) {
+  constexpr std::size_t kSub = recipe_of(kKind).sub;
+  constexpr std::size_t kSubs = kByteBlock / kSub;
+  Isa::Ints sums[kPanels * kColumns];
+  Unrolled<kPanels * kColumns>([&](auto i) KVASIR_INLINE_LAMBDA { sums[i] = Isa::NoInts(); });
+  for (std::size_t sub = 0; sub < kSubs; sub += 2) {
+    for (std::size_t k = sub * kSub; k < (sub + 2) * kSub; k += 32) ask((index * kByteBlock + k) / 32);
+    AddPair<kKind, kPanels, kColumns>(blocks, x, {index * kSubs + sub, sub}, sums);
+  }
+  Unrolled<kPanels * kColumns>([&](auto i) KVASIR_INLINE_LAMBDA { part[i] = Isa::ToFloats(sums[i]); });
+}
+
+// The parts of a block, the `index`th of its rows, of `count` times 32 numbers.
+template <PanelKind kKind, std::size_t kPanels, std::size_t kColumns, class Ask>
+KVASIR_INLINE void SumBlock(const BlockReader<kKind>* blocks, const TileColumns<kColumns>& x,
+                            std::size_t index, std::size_t count, const Ask& ask, Isa::Floats* part) {
+  if constexpr (MayBePaired<kKind>()) {
+    if (IsNarrow<kKind>(x, index)) return SumNarrow<kKind, kPanels, kColumns>(blocks, x, index, ask, part);
+  }
+  const std::size_t begin = index * (kByteBlock / 32);
+  ask(begin);
+  AddThirtyTwo<kKind, kPanels, kColumns, true>(blocks, x, {begin, 0}, part);
+  for (std::size_t at = 1; at < count; ++at) {
+    ask(begin + at);
+    AddThirtyTwo<kKind, kPanels, kColumns, false>(blocks, x, {begin + at, at}, part);
+  }
 }
 
 // What 256 numbers of the weights share is multiplied once.
@@ -292,17 +381,11 @@ template <PanelKind kKind, std::size_t kPanels, std::size_t kColumns, bool kAsks
     __builtin_prefetch(sums(i), 1);
   });
   for (std::size_t block = stretch.first / kByteBlock; block * kByteBlock < stretch.last; ++block) {
-    const std::size_t begin = block * kOfBlock;
-    const std::size_t count = std::min(kOfBlock, stretch.last / 32 - begin);
+    const std::size_t count = std::min(kOfBlock, stretch.last / 32 - block * kOfBlock);
     BlockReader<kKind> blocks[kPanels];
     Unrolled<kPanels>([&](auto p) KVASIR_INLINE_LAMBDA { blocks[p] = panels[p].Block(block); });
     Isa::Floats part[kTile];
-    ask(begin);
-    AddThirtyTwo<kKind, kPanels, kColumns, true>(blocks, columns, {begin, 0}, part);
-    for (std::size_t at = 1; at < count; ++at) {
-      ask(begin + at);
-      AddThirtyTwo<kKind, kPanels, kColumns, false>(blocks, columns, {begin + at, at}, part);
-    }
+    SumBlock<kKind, kPanels, kColumns>(blocks, columns, block, count, ask, part);
     if constexpr (kRecipe.scale == ScaleForm::kSuper) {
       ScaleBlock<kKind, kPanels, kColumns>(blocks, part);
       if constexpr (kRecipe.offsets) TakeOffsets<kKind, kPanels, kColumns>(blocks, columns, block, part);

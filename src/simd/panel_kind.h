@@ -87,10 +87,16 @@ struct CodeRecipe {
   ScaleForm scale = ScaleForm::kHalf;
   bool offsets = false;  // of the form of the scale
   CodeTable table = CodeTable::kNone;
-  float factor = 1;  // a power of two that the scale of 256 numbers is multiplied by
+  float factor = 1;              // a power of two that the scale of 256 numbers is multiplied by
+  std::size_t paired_scale = 0;  // where sub-blocks go in pairs (byte_products-inl.h): the greatest sub-scale
 
   [[nodiscard]] constexpr int zero() const noexcept { return zero_bits < 0 ? 0 : 1 << zero_bits; }
 };
+
+// Whether codes fill bytes, which stand for signed ones plus 128.
+[[nodiscard]] constexpr bool is_wide(const CodeRecipe& recipe) noexcept {
+  return recipe.bits == 8 || recipe.table != CodeTable::kNone;
+}
 
 [[nodiscard]] constexpr bool is_codes(PanelKind kind) noexcept {
   return kind != PanelKind::kF32 && kind != PanelKind::kF16 && kind != PanelKind::kBF16;
@@ -111,11 +117,16 @@ inline constexpr std::size_t kSuperBlock = 256;
     case PanelKind::kQ5_1:
       return {.bits = 5, .zero_bits = -1, .offsets = true};
     case PanelKind::kQ2_K:
-      return {.bits = 2, .zero_bits = -1, .sub = 16, .scale = ScaleForm::kSuper, .offsets = true};
+      return {.bits = 2,
+              .zero_bits = -1,
+              .sub = 16,
+              .scale = ScaleForm::kSuper,
+              .offsets = true,
+              .paired_scale = 15};
     case PanelKind::kQ3_K:
       return {.bits = 3, .zero_bits = 2, .sub = 16, .scale = ScaleForm::kSuper};
     case PanelKind::kQ4_K:
-      return {.bits = 4, .zero_bits = -1, .scale = ScaleForm::kSuper, .offsets = true};
+      return {.bits = 4, .zero_bits = -1, .scale = ScaleForm::kSuper, .offsets = true, .paired_scale = 63};
     case PanelKind::kQ5_K:
       return {.bits = 5, .zero_bits = -1, .scale = ScaleForm::kSuper, .offsets = true};
     case PanelKind::kQ6_K:

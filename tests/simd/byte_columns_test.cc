@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <random>
 #include <vector>
@@ -50,12 +51,33 @@ void expect_packed_as_defined(std::span<const float> numbers) {
       EXPECT_EQ(column.sums32[k / 32], sum + column.sums16[k / 16 - 1]);
     }
   }
+  for (std::size_t block = 0; block < width; block += kByteBlock) {
+    int reach = 0;
+    for (std::size_t k = block; k < block + kByteBlock; k += 32) {
+      int positive = 0;
+      int negative = 0;
+      for (std::size_t i = k; i < k + 32; ++i) {
+        (column.bytes[i] < 0 ? negative : positive) += std::abs(column.bytes[i]);
+      }
+      reach = std::max({reach, positive, negative});
+    }
+    EXPECT_EQ(column.reaches[block / kByteBlock], reach) << block;
+  }
 }
 
 TEST(ByteColumns, RoundToTheNearestStepOfTheirBlock) {
   expect_packed_as_defined(random_numbers(1024, 1));
   expect_packed_as_defined(random_numbers(256 + 7, 2));
   expect_packed_as_defined(random_numbers(96, 2));
+}
+
+TEST(ByteColumns, ReachAtMostAsFarAs32OfTheGreatestBytes) {
+  std::vector<float> numbers(512, 3.0F);
+  std::fill(numbers.begin() + 256, numbers.end(), -0.5F);
+  expect_packed_as_defined(numbers);
+  const ByteRows rows = packed(numbers);
+  EXPECT_EQ(rows.columns(1, 1, 512).reaches[0], kMostReach);
+  EXPECT_EQ(rows.columns(1, 1, 512).reaches[1], kMostReach);
 }
 
 TEST(ByteColumns, AreZerosWhereAllNumbersAreZeroOrTooSmallToDivideBy) {
@@ -66,6 +88,8 @@ TEST(ByteColumns, AreZerosWhereAllNumbersAreZeroOrTooSmallToDivideBy) {
   for (std::size_t k = 0; k < 512; ++k) EXPECT_EQ(column.bytes[k], 0);
   EXPECT_EQ(column.scales[0], 0.0F);
   EXPECT_EQ(column.scales[1], 0.0F);
+  EXPECT_EQ(column.reaches[0], 0);
+  EXPECT_EQ(column.reaches[1], 0);
 }
 
 TEST(ByteColumns, ShowANumberThatIsNotFiniteInTheScaleOfItsBlockAlone) {
@@ -77,6 +101,7 @@ TEST(ByteColumns, ShowANumberThatIsNotFiniteInTheScaleOfItsBlockAlone) {
     EXPECT_TRUE(std::isfinite(column.scales[0]));
     EXPECT_TRUE(std::isnan(column.scales[1]));
     EXPECT_TRUE(std::isfinite(column.scales[2]));
+    EXPECT_EQ(column.reaches[1], 0);
     for (std::size_t k = 256; k < 512; ++k) EXPECT_EQ(column.bytes[k], 0);
   }
 }

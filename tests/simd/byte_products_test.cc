@@ -167,5 +167,66 @@ TEST(ByteProducts, HoldTheGreatestSumsThatThereCanBe) {
   }
 }
 
+// One row whose codes and sub-scales are the greatest of their type, with a scale of 1 and no offset.
+Panels greatest_codes(BlockType type, std::size_t scale, std::size_t columns) {
+  const quant::BlockTypeInfo& info = quant::block_type_info(type);
+  std::vector<std::byte> raw(columns / info.values * info.bytes, std::byte{0xFF});
+  for (std::size_t block = 0; block < columns / info.values; ++block) {
+    std::byte* const at = raw.data() + block * info.bytes + scale;
+    at[0] = at[2] = at[3] = std::byte{0};
+    at[1] = std::byte{0x3C};
+  }
+  auto weights = Panels::allocate(type, 1, columns);
+  EXPECT_TRUE(weights.has_value());
+  EXPECT_TRUE(weights->fill(0, raw).has_value());
+  return std::move(*weights);
+}
+
+// Blocks whose bytes are the numbers themselves, the `index`th of their 32s reaching as far as told.
+std::vector<float> reaching(std::size_t blocks, std::size_t index, int reach) {
+  std::vector<float> numbers(blocks * kByteBlock);
+  for (std::size_t block = 0; block < blocks; ++block) {
+    float* const of = numbers.data() + block * kByteBlock;
+    of[(index + 4) % 8 * 32] = -127;
+    int left = std::abs(reach);
+    for (std::size_t i = 0; left > 0; ++i) {
+      const int some = std::min(left, 127);
+      of[index * 32 + i] = static_cast<float>(reach < 0 ? -some : some);
+      left -= some;
+    }
+  }
+  return numbers;
+}
+
+// The sums of two sub-blocks share a lane where sixteen bits hold them. Codes of 15 do that up to a reach of
+// 2184, those of 3 always; beside one that reaches further, in a batch, nothing else may change.
+TEST(ByteProducts, AreTheSameWhetherSumsOfSubBlocksFitIntoSixteenBitsOrNot) {
+  constexpr std::size_t kWidth = 2 * kByteBlock;
+  const std::vector<int> reaches = {0, 1, -1, 2184, -2184, 2185, -2185, 4064, -4064, 700, -700};
+  struct Greatest {
+    BlockType type;
+    std::size_t scale;
+    double product;  // of a code and a sub-scale
+  };
+  for (const Greatest& of :
+       {Greatest{BlockType::kQ4_K, 0, 15 * 63}, Greatest{BlockType::kQ2_K, 80, 3 * 15}}) {
+    const Panels weights = greatest_codes(of.type, of.scale, kWidth);
+    auto rows = ByteRows::allocate(reaches.size(), kWidth);
+    ASSERT_TRUE(rows.has_value());
+    for (std::size_t index = 0; index < 8; ++index) {
+      for (std::size_t c = 0; c < reaches.size(); ++c) rows->pack(c, reaching(2, index, reaches[c]));
+      for (const BytePath& path : byte_paths()) {
+        if (!path.runs_here()) continue;
+        const std::vector<float> together = product(path, weights, rows->columns(0, reaches.size(), kWidth));
+        for (std::size_t c = 0; c < reaches.size(); ++c) {
+          const auto wanted = static_cast<float>(2 * of.product * (reaches[c] - 127));
+          EXPECT_EQ(together[c * kPanelRows], wanted) << path.name << ", reach " << reaches[c];
+          EXPECT_EQ(product(path, weights, rows->columns(c, 1, kWidth))[0], wanted) << path.name;
+        }
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace kvasir::simd
