@@ -45,23 +45,13 @@ class BlockReader {
   // The codes of k = 32 at + 4 step, ..., + 3.
   template <std::size_t kStep>
   KVASIR_INLINE Isa::Bytes Codes(std::size_t at) const {
-    constexpr std::size_t kBits = kRecipe.bits;
+    constexpr CodePieces kPieces = code_pieces(kRecipe.bits, kStep);
     const std::uint8_t* const lines = block_ + kLayout.codes + at * kLayout.thirty_two;
-    if constexpr (kBits == 8) {
-      return Isa::Load(lines + kStep * kLine);
-    } else if constexpr (kBits < 4) {
-      const Isa::Bytes low = Pairs<kStep, 0>(lines);
-      if constexpr (kBits == 2) return low;
-      return Isa::Or(low, Bits<kStep, 2>(lines));
-    } else {
-      const Isa::Bytes both = Isa::Load(lines + nibble_line(kBits, kStep / 2) * kLine);
-      const Isa::Bytes low =
-          kStep % 2 == 0 ? Isa::And(both, 15) : Isa::And(Isa::template Shift<-4>(both), 15);
-      if constexpr (kBits == 5) return Isa::Or(low, Bits<kStep, 4>(lines));
-      if constexpr (kBits == 6) return Isa::Or(low, Pairs<kStep, 4>(lines));
-      if constexpr (kRecipe.table != CodeTable::kNone) return Isa::LookUp(kRaised, low);
-      return low;
-    }
+    Isa::Bytes codes = Piece<kPieces.of[0]>(lines);
+    Unrolled<kPieces.count - 1>(
+        [&](auto i) KVASIR_INLINE_LAMBDA { codes = Isa::Or(codes, Piece<kPieces.of[i + 1]>(lines)); });
+    if constexpr (kRecipe.table != CodeTable::kNone) codes = Isa::LookUp(kRaised, codes);
+    return codes;
   }
 
   // Asks for an eighth of the block: memory is far, and several panels are read at once, which is more than
@@ -110,16 +100,12 @@ class BlockReader {
   }();
   static constexpr float kFactor = kRecipe.factor;
 
-  // Two bits of the pairs among `lines`, or the single bits, moved left by kLeft.
-  template <std::size_t kStep, int kLeft>
-  KVASIR_INLINE static Isa::Bytes Pairs(const std::uint8_t* lines) {
-    const Isa::Bytes all = Isa::Load(lines + pair_line(kRecipe.bits, kStep / 4) * kLine);
-    return Isa::And(Isa::template Shift<kLeft - static_cast<int>(kStep % 4 * 2)>(all), 3 << kLeft);
-  }
-  template <std::size_t kStep, int kLeft>
-  KVASIR_INLINE static Isa::Bytes Bits(const std::uint8_t* lines) {
-    const Isa::Bytes all = Isa::Load(lines);
-    return Isa::And(Isa::template Shift<kLeft - static_cast<int>(kStep)>(all), 1 << kLeft);
+  template <CodePiece kPiece>
+  KVASIR_INLINE static Isa::Bytes Piece(const std::uint8_t* lines) {
+    constexpr int kLeft = static_cast<int>(kPiece.to) - static_cast<int>(kPiece.from);
+    const Isa::Bytes line = Isa::Load(lines + kPiece.line * kLine);
+    if constexpr (kPiece.bits == 8) return line;
+    return Isa::And(Isa::template Shift<kLeft>(line), ((1 << kPiece.bits) - 1) << kPiece.to);
   }
 
   const std::uint8_t* block_ = nullptr;

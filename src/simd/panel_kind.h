@@ -7,6 +7,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -45,17 +46,19 @@ enum class ScaleForm : std::uint8_t {
   kSuper,     // a half float for 256 numbers, times a signed byte for each sub-block
 };
 
-// Tables of sixteen numbers that four bits may index; each is less than 128 in magnitude.
+// Tables of up to sixteen numbers that codes of four bits, or of three, may index; each is less than 128 in
+// magnitude.
 enum class CodeTable : std::uint8_t { kNone, kNonLinear4, kTwiceFloat4, kLevels3Xxs, kLevels3S, kLevels2S };
 
-// Levels and, from the ninth on, what is below 0: the numbers of grids, a level and a sign each.
+// The numbers of grids, of a level and a sign each: the bit above those of the levels is set of what is below
+// 0.
 template <std::size_t kLevels>
 [[nodiscard]] constexpr std::array<std::int8_t, 16> levels_and_signs(
     const std::array<std::uint8_t, kLevels>& levels) noexcept {
   std::array<std::int8_t, 16> numbers{};
   for (std::size_t i = 0; i < kLevels; ++i) {
     numbers[i] = static_cast<std::int8_t>(levels[i]);
-    numbers[i + 8] = static_cast<std::int8_t>(-numbers[i]);
+    numbers[i + std::bit_ceil(kLevels)] = static_cast<std::int8_t>(-numbers[i]);
   }
   return numbers;
 }
@@ -148,7 +151,7 @@ inline constexpr std::size_t kSuperBlock = 256;
     case PanelKind::kIQ3_S:
       return {.bits = 4, .zero_bits = 7, .scale = ScaleForm::kSuper, .table = CodeTable::kLevels3S};
     case PanelKind::kIQ2_S:
-      return {.bits = 4,
+      return {.bits = 3,
               .zero_bits = 7,
               .sub = 16,
               .scale = ScaleForm::kSuper,

@@ -1,6 +1,7 @@
 #include "simd/panel_lane.h"
 
 #include <array>
+#include <span>
 
 #include "quant/codec.h"
 #include "quant/half.h"
@@ -8,16 +9,13 @@
 namespace kvasir::simd {
 
 unsigned PanelLane::code(std::size_t k) const {
-  const std::size_t in = k % 32;
-  const auto bit = [&] { return bits(k, 0, in / 4, 1); };
-  const auto pair = [&] { return bits(k, pair_line(recipe_.bits, in / 16), in % 16 / 4 * 2, 3); };
-  if (recipe_.bits == 8) return bits(k, in / 4, 0, 0xFF);
-  if (recipe_.bits == 2) return pair();
-  if (recipe_.bits == 3) return pair() | bit() << 2;
-  const unsigned nibble = bits(k, nibble_line(recipe_.bits, in / 8), in % 8 / 4 * 4, 15);
-  if (recipe_.bits == 5) return nibble | bit() << 4;
-  if (recipe_.bits == 6) return nibble | pair() << 4;
-  return nibble;
+  const CodePieces pieces = code_pieces(recipe_.bits, k % 32 / 4);
+  unsigned code = 0;
+  for (const CodePiece& piece : std::span(pieces.of).first(pieces.count)) {
+    const unsigned byte = panel_[layout_.line(k, piece.line) + lane_ * 4 + k % 4];
+    code |= ((byte >> piece.from) & ((1U << piece.bits) - 1U)) << piece.to;
+  }
+  return code;
 }
 
 void read_sub_block(const PanelLane& lane, std::size_t sub, SubBlock& out) noexcept {

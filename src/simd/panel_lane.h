@@ -31,10 +31,6 @@ class PanelLane {
 
  private:
   [[nodiscard]] const std::uint8_t* half(std::size_t at) const { return panel_ + at + lane_ * 2; }
-  // `mask` of the byte of k in a line of its 32 numbers.
-  [[nodiscard]] unsigned bits(std::size_t k, std::size_t line, std::size_t shift, unsigned mask) const {
-    return (unsigned{panel_[layout_.line(k, line) + lane_ * 4 + k % 4]} >> shift) & mask;
-  }
 
   const std::uint8_t* panel_;
   CodeRecipe recipe_;

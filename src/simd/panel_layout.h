@@ -17,16 +17,18 @@
 // offset][row], and nothing begins the block. Four consecutive k share a 32-bit lane (the layout of one int8
 // dot-product instruction):
 //
-//   bytes         [k / 4][row][k % 4]      a signed byte is stored plus 128
-//   nibbles       [k / 8][row][k % 4]      low nibble k % 8 < 4, high nibble the others
-//   pairs         [k / 16][row][k % 4]     two bits of k at 2 x (k % 16 / 4)
-//   single bits   [row][k % 4]             one bit of k at k / 4
+//   line          [row][k % 4]             a byte of each
 //
-// Codes of 8 bits are bytes, of 4 bits nibbles, of 2 bits pairs. Those of 5 bits are single bits, which stand
-// above, and then nibbles; of 3 bits single bits and then pairs; of 6 bits twice a line of pairs, which stand
-// above, and two of nibbles. A row's last block may be shorter: codes are missing at its end.
+// A step, four k, has a code in each of these bytes. A line holds as many steps as fit whole, one above the
+// other. What its bytes are left with, of all lines one after the other, holds the steps that are missing: of
+// 6 bits, lines hold a step each and a third of another in the two bits above, of 3 bits two steps and two
+// bits of others. Codes of 5 bits are those of 4 bits behind a line of their upper bits, those of the first
+// step lowest. A signed byte is stored plus 128. A row's last block may be shorter: codes are missing at its
+// end.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 
 #include "simd/panel_kind.h"
@@ -92,12 +94,33 @@ struct BlockLayout {
   return layout;
 }
 
-// Which of its lines holds part `index` of 32 codes: of nibbles four, of pairs two, of single bits one.
-[[nodiscard]] constexpr std::size_t nibble_line(std::size_t bits, std::size_t index) noexcept {
-  return bits == 6 ? index + index / 2 + 1 : bits == 5 ? index + 1 : index;
-}
-[[nodiscard]] constexpr std::size_t pair_line(std::size_t bits, std::size_t index) noexcept {
-  return bits == 6 ? index * 3 : bits == 3 ? index + 1 : index;
+// Bits [from, from + bits) of the bytes of a line, which are bits [to, to + bits) of codes.
+struct CodePiece {
+  std::size_t line = 0;
+  std::size_t from = 0;
+  std::size_t to = 0;
+  std::size_t bits = 0;
+};
+struct CodePieces {
+  std::array<CodePiece, 3> of{};
+  std::size_t count = 0;
+};
+
+// Where the codes of a step of 32 numbers lie, the lowest bits first.
+[[nodiscard]] constexpr CodePieces code_pieces(std::size_t bits, std::size_t step) noexcept {
+  if (bits == 5) return {{{{1 + step / 2, step % 2 * 4, 0, 4}, {0, step, 4, 1}}}, 2};
+  const std::size_t whole = 8 / bits;
+  if (step < whole * bits) return {{{{step / whole, step % whole * bits, 0, bits}}}, 1};
+  const std::size_t left = 8 - whole * bits;
+  CodePieces pieces;
+  std::size_t at = (step - whole * bits) * bits;
+  for (std::size_t to = 0; to < bits;) {
+    const std::size_t some = std::min(bits - to, left - at % left);
+    pieces.of[pieces.count++] = {at / left, 8 - left + at % left, to, some};
+    to += some;
+    at += some;
+  }
+  return pieces;
 }
 
 // Bytes of a panel whose rows are `columns` numbers, a multiple of 32.

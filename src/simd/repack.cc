@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #include "quant/codebooks.h"
 #include "quant/codec.h"
@@ -54,19 +55,7 @@ class PanelWriter {
 
   // Of 32 numbers from k, a multiple of 32.
   HWY_INLINE void Put(std::size_t k, const Codes& codes) const {
-    constexpr std::size_t kBits = kRecipe.bits;
-    const Words* const words = codes.words;
-    if constexpr (kBits == 8) {
-      for (std::size_t i = 0; i < 8; ++i) Line(k, i, words[i]);
-    }
-    if constexpr (kBits >= 4 && kBits < 8) {
-      for (std::size_t i = 0; i < 4; ++i) Line(k, nibble_line(kBits, i), Packed<4>(words + 2 * i, 0));
-    }
-    if constexpr (kBits == 6 || kBits < 4) {
-      for (std::size_t i = 0; i < 2; ++i)
-        Line(k, pair_line(kBits, i), Packed<2>(words + 4 * i, kBits == 6 ? 4 : 0));
-    }
-    if constexpr (kBits == 5 || kBits == 3) Line(k, 0, Packed<1>(words, kBits - 1));
+    PutLines(k, codes, std::make_index_sequence<kRecipe.bits>());
   }
 
   // A shorter last block has scales that there are no codes for: zeros.
@@ -96,17 +85,26 @@ class PanelWriter {
   }
 
  private:
-  // kBits bits from `shift` of the bytes of 8 / kBits words, those of the first one lowest.
-  template <std::size_t kBits>
-  HWY_INLINE static Words Packed(const Words* words, std::size_t shift) {
-    constexpr std::uint32_t kMask = (1U << kBits) - 1U;
-    Words out = Field(words[0], shift, kMask);
-    for (std::size_t i = 1; i < 8 / kBits; ++i) out = Or(out, Left(Field(words[i], shift, kMask), i * kBits));
-    return out;
+  template <std::size_t... kLines>
+  HWY_INLINE void PutLines(std::size_t k, const Codes& codes,
+                           std::index_sequence<kLines...> /*lines*/) const {
+    (Store(LineOf<kLines>(codes, std::make_index_sequence<8>()), panel_ + kLayout.line(k, kLines)), ...);
   }
-
-  HWY_INLINE void Line(std::size_t k, std::size_t index, const Words& words) const {
-    Store(words, panel_ + kLayout.line(k, index));
+  template <std::size_t kIndex, std::size_t... kSteps>
+  HWY_INLINE static Words LineOf(const Codes& codes, std::index_sequence<kSteps...> /*steps*/) {
+    Words line = NoWords();
+    ((AddPiece<kIndex, kSteps, 0>(codes, line), AddPiece<kIndex, kSteps, 1>(codes, line),
+      AddPiece<kIndex, kSteps, 2>(codes, line)),
+     ...);
+    return line;
+  }
+  // A piece of a step's codes, where it belongs to the line.
+  template <std::size_t kIndex, std::size_t kStep, std::size_t kPiece>
+  HWY_INLINE static void AddPiece(const Codes& codes, Words& line) {
+    constexpr CodePieces kPieces = code_pieces(kRecipe.bits, kStep);
+    constexpr CodePiece kOne = kPieces.of[kPiece];
+    if constexpr (kPiece < kPieces.count && kOne.line == kIndex)
+      line = Or(line, Left(Field(codes.words[kStep], kOne.to, (1U << kOne.bits) - 1U), kOne.from));
   }
 
   std::uint8_t* panel_;
@@ -266,9 +264,10 @@ HWY_INLINE Words TwoBitsEach(const Words& levels) {
   const Words apart = And(Or(levels, Left(levels, 12)), 0x000F'000F);
   return And(Or(apart, Left(apart, 6)), InEachByte(3));
 }
-// Codes of four levels, in bytes, with signs from bit `at` of words on.
+// Codes of four levels of kBits, in bytes, with signs from bit `at` of words on.
+template <std::size_t kBits>
 HWY_INLINE Words WithSigns(const Words& levels, const Words& signs, std::size_t at) {
-  return Or(levels, Left(InBytes(Right(signs, at)), 3));
+  return Or(levels, Left(InBytes(Right(signs, at)), kBits));
 }
 
 struct Grid3XxsBlocks {
@@ -295,7 +294,7 @@ struct Grid3XxsBlocks {
       const Words points = from.OfRows([&](const std::uint8_t* block) -> std::uint32_t {
         return quant::kGridIq3Xxs[block[2 + k / 4 + i]];
       });
-      codes.words[i] = WithSigns(FourBitsEach(points), signs, 4 * i);
+      codes.words[i] = WithSigns<3>(FourBitsEach(points), signs, 4 * i);
     }
     return codes;
   }
@@ -317,7 +316,7 @@ struct Grid3SBlocks {
         const unsigned ninth = (unsigned{block[66 + k / 32]} >> i) & 1U;
         return quant::kGridIq3S[block[2 + k / 4 + i] | ninth << 8];
       });
-      codes.words[i] = WithSigns(FourBitsEach(points), signs, 4 * i);
+      codes.words[i] = WithSigns<3>(FourBitsEach(points), signs, 4 * i);
     }
     return codes;
   }
@@ -339,8 +338,8 @@ struct Grid2SBlocks {
         const unsigned top = (unsigned{block[66 + k / 32]} >> (2 * i)) & 3U;
         return quant::kGridIq2S[block[2 + k / 8 + i] | top << 8];
       });
-      codes.words[2 * i] = WithSigns(TwoBitsEach(And(points, 255)), signs, 8 * i);
-      codes.words[2 * i + 1] = WithSigns(TwoBitsEach(Right(points, 8)), signs, 8 * i + 4);
+      codes.words[2 * i] = WithSigns<2>(TwoBitsEach(And(points, 255)), signs, 8 * i);
+      codes.words[2 * i + 1] = WithSigns<2>(TwoBitsEach(Right(points, 8)), signs, 8 * i + 4);
     }
     return codes;
   }

@@ -26,6 +26,11 @@ struct Words {
   VU part[kParts];
 };
 
+HWY_INLINE Words NoWords() {
+  Words out;
+  for (VU& part : out.part) part = hn::Zero(DU());
+  return out;
+}
 template <class Change>
 HWY_INLINE Words Changed(const Words& words, const Change& change) {
   Words out;
