@@ -1,7 +1,6 @@
 #include "simd/byte_columns.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
 
@@ -70,30 +69,30 @@ HWY_INLINE void PackSixteen(const float* numbers, VF inverse, std::int8_t* bytes
   }
 }
 
-// The sums of each eight bytes of a block, and of their magnitudes. There is an instruction for bytes without
-// a sign: their zero is 128 to it.
-void SumEights(const std::int8_t* bytes, std::int32_t* eights, std::int32_t* magnitudes) {
+// The sums of each eight bytes of a block, and of the positive ones among them. There is an instruction for
+// bytes without a sign: their zero is 128 to it.
+void SumEights(const std::int8_t* bytes, std::int32_t* eights, std::int32_t* positive) {
 #if HWY_TARGET == HWY_SCALAR
   for (std::size_t i = 0; i < kByteBlock / 8; ++i) {
-    eights[i] = magnitudes[i] = 0;
+    eights[i] = positive[i] = 0;
     for (std::size_t j = 0; j < 8; ++j) {
       eights[i] += bytes[i * 8 + j];
-      magnitudes[i] += std::abs(bytes[i * 8 + j]);
+      positive[i] += std::max<std::int32_t>(bytes[i * 8 + j], 0);
     }
   }
 #else
   const hn::CappedTag<std::uint8_t, 64> du8;
+  const hn::RebindToSigned<decltype(du8)> di8;
   const hn::Repartition<std::uint64_t, decltype(du8)> du64;
   alignas(64) std::uint64_t sums[8];
   for (std::size_t i = 0; i < kByteBlock; i += hn::Lanes(du8)) {
-    const hn::RebindToSigned<decltype(du8)> di8;
     const auto some = hn::LoadU(di8, bytes + i);
     hn::Store(hn::SumsOf8(hn::Xor(hn::BitCast(du8, some), hn::Set(du8, 0x80))), du64, sums);
     for (std::size_t j = 0; j < hn::Lanes(du64); ++j)
       eights[i / 8 + j] = static_cast<std::int32_t>(sums[j]) - 8 * 128;
-    hn::Store(hn::SumsOf8(hn::BitCast(du8, hn::Abs(some))), du64, sums);
+    hn::Store(hn::SumsOf8(hn::BitCast(du8, hn::Max(some, hn::Zero(di8)))), du64, sums);
     for (std::size_t j = 0; j < hn::Lanes(du64); ++j)
-      magnitudes[i / 8 + j] = static_cast<std::int32_t>(sums[j]);
+      positive[i / 8 + j] = static_cast<std::int32_t>(sums[j]);
   }
 #endif
 }
@@ -101,18 +100,19 @@ void SumEights(const std::int8_t* bytes, std::int32_t* eights, std::int32_t* mag
 // The sums of a block's bytes, and how far they reach.
 void SumBytes(const PackedColumn& to) {
   std::int32_t eights[kByteBlock / 8];
-  std::int32_t magnitudes[kByteBlock / 8];
-  SumEights(to.bytes, eights, magnitudes);
+  std::int32_t positive[kByteBlock / 8];
+  SumEights(to.bytes, eights, positive);
   for (std::size_t i = 0; i < kByteBlock / 16; ++i)
     to.sums16[i] = static_cast<std::int16_t>(eights[2 * i] + eights[2 * i + 1]);
-  std::int32_t twice = 0;
+  std::int32_t reach = 0;
   for (std::size_t i = 0; i < kByteBlock / 32; ++i) {
     const std::int32_t sum = to.sums16[2 * i] + to.sums16[2 * i + 1];
-    const std::int32_t* const of = magnitudes + 4 * i;
+    const std::int32_t* const of = positive + 4 * i;
+    const std::int32_t above = of[0] + of[1] + of[2] + of[3];
     to.sums32[i] = static_cast<std::int16_t>(sum);
-    twice = std::max(twice, of[0] + of[1] + of[2] + of[3] + std::abs(sum));
+    reach = std::max({reach, above, above - sum});
   }
-  *to.reaches = static_cast<std::int16_t>(twice / 2);
+  *to.reaches = static_cast<std::int16_t>(reach);
 }
 
 // One block.

@@ -17,7 +17,7 @@ namespace kvasir::simd {
 // Numbers of an activation that share a scale.
 inline constexpr std::size_t kByteBlock = 256;
 
-// How far 32 bytes can reach.
+// The greatest that ByteColumns::reaches can be.
 inline constexpr int kMostReach = 32 * 127;
 
 // `count` columns. A view.

@@ -1,7 +1,8 @@
 // The walk of products over codes, for any set of instructions. Included by one file for each set, inside its
 // anonymous namespace, after a struct `Isa` that names the vectors (Bytes: sixteen rows of four codes, Ints
-// and Floats: sixteen rows), what is done to them, how large a tile its registers hold, and whether its dot
-// products of codes of eight bits, whose zero is 128, take that off themselves.
+// and Floats: sixteen rows, Pairs: sixteen rows of two numbers of sixteen bits), what is done to them, how
+// large a tile its registers hold, whether its dot products of codes of eight bits, whose zero is 128, take
+// that off themselves, and whether two sums may share a lane.
 #include <algorithm>
 #include <type_traits>
 #include <utility>
@@ -14,20 +15,20 @@ KVASIR_INLINE void Unrolled(const Body& body) {
   }(std::make_index_sequence<kCount>());
 }
 
-// Whether the sums of a kind's sub-blocks may be of sixteen bits, two to a lane: one instruction multiplies
-// both with their sub-scales. All of a block's add up to less than 2^24 then, which floats hold exactly, so
-// that sums of floats, one sub-block after the other, are the same numbers.
+// Whether the integer sums of a kind's sub-blocks, where sixteen bits hold them, go two to a lane: one
+// instruction multiplies both with their sub-scales. All of a block's add up to less than 2^24 then, which
+// floats hold exactly, so that sums of floats, one sub-block after the other, are the same numbers.
 template <PanelKind kKind>
-constexpr bool MayBePaired() {
+constexpr bool SumsShareLanes() {
   constexpr CodeRecipe kRecipe = recipe_of(kKind);
   static_assert(kByteBlock / kRecipe.sub * kRecipe.paired_scale * 32767 < 1U << 24U);
-  static_assert(kRecipe.paired_scale == 0 || kRecipe.zero_bits < 0);
-  return Isa::kPairs && kRecipe.paired_scale > 0;
+  static_assert(kRecipe.paired_scale == 0 || (kRecipe.zero_bits < 0 && kRecipe.scale == ScaleForm::kSuper));
+  return Isa::kSumsShareLanes && kRecipe.paired_scale > 0;
 }
 
-// The set of instructions, through the kind: those without pairs do not name what pairs need.
+// The set of instructions, through the kind: where sums do not share lanes it does not name what that needs.
 template <PanelKind kKind>
-using IsaOf = std::conditional_t<MayBePaired<kKind>(), Isa, void>;
+using IsaOf = std::conditional_t<SumsShareLanes<kKind>(), Isa, void>;
 
 // A block of one panel.
 template <PanelKind kKind>
@@ -74,8 +75,10 @@ class BlockReader {
     }
   }
   // The sub-scales of sub-blocks 2 pair, above, and 2 pair + 1, below.
-  KVASIR_INLINE Isa::Pairs SubScales(std::size_t pair) const {
-    return IsaOf<kKind>::LoadHalves(block_ + kLayout.sub_scales + pair * 32);
+  KVASIR_INLINE Isa::Pairs SubScales(std::size_t pair) const
+    requires(SumsShareLanes<kKind>())
+  {
+    return IsaOf<kKind>::LoadSubScales(block_ + kLayout.sub_scales + pair * 32);
   }
   KVASIR_INLINE Isa::Floats ScaleOfBlock() const {
     if constexpr (kFactor != 1) return Isa::Mul(Isa::Halves(block_), Isa::Splat(&kFactor));
@@ -185,10 +188,10 @@ KVASIR_INLINE void ScaleSubBlock(const BlockReader<kKind>* blocks, const TileCol
     Unrolled<kColumns>([&](auto c) KVASIR_INLINE_LAMBDA {
       Isa::Floats& to = part[p * kColumns + c];
       const Isa::Floats number = Isa::ToFloats(whole[p * kColumns + c]);
-      if constexpr (kBegin) {
+      if constexpr (kBegin && kRecipe.paired_scale == 0) {
         to = Isa::Mul(number, scale);
       } else {
-        to = Isa::MulAdd(number, scale, to);
+        to = Isa::MulAdd(number, scale, kBegin ? Isa::Zero() : to);
       }
     });
     if constexpr (kRecipe.offsets && kRecipe.scale == ScaleForm::kHalf) {
@@ -214,7 +217,7 @@ KVASIR_INLINE void AddThirtyTwo(const BlockReader<kKind>* blocks, const TileColu
   });
 }
 
-// Whether the sums of sub-blocks are that narrow, of the `index`th block of all columns.
+// Whether sixteen bits hold every sum of a sub-block, of the `index`th block of all columns.
 template <PanelKind kKind, std::size_t kColumns>
 KVASIR_INLINE bool IsNarrow(const TileColumns<kColumns>& x, std::size_t index) {
   constexpr int kMostCode = (1 << recipe_of(kKind).bits) - 1;
@@ -226,19 +229,20 @@ KVASIR_INLINE bool IsNarrow(const TileColumns<kColumns>& x, std::size_t index) {
 
 // Adds a pair of narrow sub-blocks, the sums of the first above those of the second, times their sub-scales.
 template <PanelKind kKind, std::size_t kPanels, std::size_t kColumns>
+  requires(SumsShareLanes<kKind>())
 KVASIR_INLINE void AddPair(const BlockReader<kKind>* blocks, const TileColumns<kColumns>& x, Place first,
                            Isa::Ints* sums) {
-  using Paired = IsaOf<kKind>;
   constexpr std::size_t kSecond = recipe_of(kKind).sub == 16 ? 4 : 0;
   Isa::Ints both[kPanels * kColumns];
   SumSubBlock<kKind, kPanels, kColumns, 0>(blocks, x, first, both);
-  Unrolled<kPanels * kColumns>([&](auto i) KVASIR_INLINE_LAMBDA { both[i] = Paired::Raised(both[i]); });
+  Unrolled<kPanels * kColumns>([&](auto i)
+                                   KVASIR_INLINE_LAMBDA { both[i] = IsaOf<kKind>::ToUpperHalf(both[i]); });
   AddSubBlock<kKind, kPanels, kColumns, kSecond>(blocks, x, {first.of_row + 1, first.of_block + 1}, both);
   Unrolled<kPanels>([&](auto p) KVASIR_INLINE_LAMBDA {
     const Isa::Pairs scales = blocks[p].SubScales(first.of_block / 2);
     Unrolled<kColumns>([&](auto c) KVASIR_INLINE_LAMBDA {
       Isa::Ints& to = sums[p * kColumns + c];
-      to = Paired::DotHalves(to, both[p * kColumns + c], scales);
+      to = IsaOf<kKind>::DotUpperAndLower(to, both[p * kColumns + c], scales);
     });
   });
 }
@@ -262,7 +266,7 @@ KVASIR_INLINE void SumNarrow(const BlockReader<kKind>* blocks, const TileColumns
 template <PanelKind kKind, std::size_t kPanels, std::size_t kColumns, class Ask>
 KVASIR_INLINE void SumBlock(const BlockReader<kKind>* blocks, const TileColumns<kColumns>& x,
                             std::size_t index, std::size_t count, const Ask& ask, Isa::Floats* part) {
-  if constexpr (MayBePaired<kKind>()) {
+  if constexpr (SumsShareLanes<kKind>()) {
     if (IsNarrow<kKind>(x, index)) return SumNarrow<kKind, kPanels, kColumns>(blocks, x, index, ask, part);
   }
   const std::size_t begin = index * (kByteBlock / 32);

@@ -15,8 +15,10 @@
 //   sum   = fma(part, scale of the activation's block, sum)
 //
 // `scale` and `offset` are floats, exact; where scales are products of two, the sub-block's factor. Rows are
-// lanes; columns, panels and threads only repeat. Integers have no order of sums, so each path below gives
-// the same bits.
+// lanes; columns, panels and threads only repeat. Integers have no order of sums. Where a block's products of
+// sums and sub-scales are integers that add up to less than 2^24, nor have floats, and a path may add
+// integers: of kinds where one does (paired_scale) a product that is -0 is 0. So each path below gives the
+// same bits.
 #pragma once
 
 #include <cstddef>

@@ -40,7 +40,7 @@ struct Isa {
   static constexpr std::size_t kPanelsAtOnce = 1;
   static constexpr std::size_t kColumnsAtOnce = 4;
   static constexpr bool kWideCodesLoseTheirZero = false;
-  static constexpr bool kPairs = false;
+  static constexpr bool kSumsShareLanes = false;
 
   KVASIR_INLINE static void Fetch(const std::uint8_t* from) {
     _mm_prefetch(reinterpret_cast<const char*>(from), _MM_HINT_T1);

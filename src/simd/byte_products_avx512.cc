@@ -37,7 +37,7 @@ struct Isa {
   static constexpr std::size_t kPanelsAtOnce = 2;
   static constexpr std::size_t kColumnsAtOnce = 6;
   static constexpr bool kWideCodesLoseTheirZero = false;
-  static constexpr bool kPairs = true;
+  static constexpr bool kSumsShareLanes = true;
 
   KVASIR_INLINE static void Fetch(const std::uint8_t* from) {
     _mm_prefetch(reinterpret_cast<const char*>(from), _MM_HINT_T1);
@@ -73,19 +73,20 @@ struct Isa {
     __builtin_memcpy(&packed, two, sizeof(packed));
     return _mm512_dpwssd_epi32(sums, pairs, _mm512_set1_epi32(packed));
   }
-  // Bytes of sixteen rows, which go above, and below those of the same rows that follow them.
-  KVASIR_INLINE static Pairs LoadHalves(const std::uint8_t* from) {
+  // Sixteen bytes, which go above, and the sixteen behind them, which go below.
+  KVASIR_INLINE static Pairs LoadSubScales(const std::uint8_t* from) {
     const auto* at = reinterpret_cast<const __m128i*>(from);
     const Ints upper = _mm512_slli_epi32(_mm512_cvtepi8_epi32(_mm_load_si128(at)), 16);
     return _mm512_mask_mov_epi16(upper, 0x5555'5555, _mm512_cvtepi8_epi32(_mm_load_si128(at + 1)));
   }
-  // Moves sums of sixteen bits to upper halves. The lower ones are 2^15, so that what is added there is never
-  // below 0 and borrows nothing; DotHalves takes it off.
-  KVASIR_INLINE static Ints Raised(Ints sums) {
-    return _mm512_add_epi32(_mm512_slli_epi32(sums, 16), _mm512_set1_epi32(0x8000));
+  // What a lower half is more than its sum while it is added to: so it is never below 0, and borrows nothing
+  // from the upper half.
+  static constexpr int kAboveSum = 0x8000;
+  KVASIR_INLINE static Ints ToUpperHalf(Ints sums) {
+    return _mm512_add_epi32(_mm512_slli_epi32(sums, 16), _mm512_set1_epi32(kAboveSum));
   }
-  KVASIR_INLINE static Ints DotHalves(Ints sums, Ints halves, Pairs scales) {
-    return _mm512_dpwssd_epi32(sums, _mm512_xor_si512(halves, _mm512_set1_epi32(0x8000)), scales);
+  KVASIR_INLINE static Ints DotUpperAndLower(Ints sums, Ints both, Pairs scales) {
+    return _mm512_dpwssd_epi32(sums, _mm512_xor_si512(both, _mm512_set1_epi32(kAboveSum)), scales);
   }
   KVASIR_INLINE static Floats Zero() { return _mm512_setzero_ps(); }
   KVASIR_INLINE static Floats Splat(const float* from) { return _mm512_set1_ps(*from); }

@@ -45,7 +45,7 @@ struct Isa {
   static constexpr std::size_t kColumnsAtOnce = 4;
   // Both factors of its dot product are signed.
   static constexpr bool kWideCodesLoseTheirZero = true;
-  static constexpr bool kPairs = false;
+  static constexpr bool kSumsShareLanes = false;
 
   KVASIR_INLINE static void Fetch(const std::uint8_t* from) { __builtin_prefetch(from, 0, 2); }
   KVASIR_INLINE static Bytes Load(const std::uint8_t* from) {

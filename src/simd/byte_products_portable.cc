@@ -52,7 +52,9 @@ void add_sub_block(const PanelSubBlock& block, const CodeRecipe& recipe, const s
   for (std::size_t row = 0; row < kPanelRows; ++row) {
     const auto number = static_cast<float>(whole[row]);
     float& part = column.part[row];
-    part = first ? number * block.scale[row] : std::fma(number, block.scale[row], part);
+    // -0 changes no sum, not even its sign.
+    const float before = !first ? part : recipe.paired_scale > 0 ? 0.0F : -0.0F;
+    part = std::fma(number, block.scale[row], before);
     if (!recipe.offsets) continue;
     if (recipe.scale == ScaleForm::kHalf) {
       part = std::fma(block.offset[row], static_cast<float>(sum), part);

@@ -90,8 +90,9 @@ struct CodeRecipe {
   ScaleForm scale = ScaleForm::kHalf;
   bool offsets = false;  // of the form of the scale
   CodeTable table = CodeTable::kNone;
-  float factor = 1;              // a power of two that the scale of 256 numbers is multiplied by
-  std::size_t paired_scale = 0;  // where sub-blocks go in pairs (byte_products-inl.h): the greatest sub-scale
+  float factor = 1;  // a power of two that the scale of 256 numbers is multiplied by
+  // The greatest sub-scale, of kinds whose sub-blocks are worth summing in pairs (byte_products-inl.h).
+  std::size_t paired_scale = 0;
 
   [[nodiscard]] constexpr int zero() const noexcept { return zero_bits < 0 ? 0 : 1 << zero_bits; }
 };

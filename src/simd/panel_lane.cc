@@ -9,7 +9,7 @@
 namespace kvasir::simd {
 
 unsigned PanelLane::code(std::size_t k) const {
-  const CodePieces pieces = code_pieces(recipe_.bits, k % 32 / 4);
+  const CodePieces& pieces = steps_[k % 32 / 4];
   unsigned code = 0;
   for (const CodePiece& piece : std::span(pieces.of).first(pieces.count)) {
     const unsigned byte = panel_[layout_.line(k, piece.line) + lane_ * 4 + k % 4];

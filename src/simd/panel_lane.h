@@ -15,7 +15,9 @@ namespace kvasir::simd {
 class PanelLane {
  public:
   PanelLane(const std::uint8_t* panel, PanelKind kind, std::size_t lane)
-      : panel_(panel), recipe_(recipe_of(kind)), layout_(block_layout(recipe_)), lane_(lane) {}
+      : panel_(panel), recipe_(recipe_of(kind)), layout_(block_layout(recipe_)), lane_(lane) {
+    for (std::size_t step = 0; step < steps_.size(); ++step) steps_[step] = code_pieces(recipe_.bits, step);
+  }
 
   [[nodiscard]] const CodeRecipe& recipe() const { return recipe_; }
   // The code of number k, as stored.
@@ -36,6 +38,7 @@ class PanelLane {
   CodeRecipe recipe_;
   BlockLayout layout_;
   std::size_t lane_;
+  std::array<CodePieces, 8> steps_;
 };
 
 // A sub-block of a lane: number k is scale x codes[k] + offset, with the zero taken off.

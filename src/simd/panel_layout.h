@@ -123,6 +123,23 @@ struct CodePieces {
   return pieces;
 }
 
+// Whether the steps of 32 codes take each bit of their lines once.
+[[nodiscard]] constexpr bool fills_lines(std::size_t bits) noexcept {
+  std::array<unsigned, 8> lines{};
+  for (std::size_t step = 0; step < 8; ++step) {
+    const CodePieces pieces = code_pieces(bits, step);
+    for (std::size_t i = 0; i < pieces.count; ++i) {
+      const CodePiece& piece = pieces.of[i];
+      const unsigned taken = ((1U << piece.bits) - 1U) << piece.from;
+      if ((lines[piece.line] & taken) != 0 || piece.line >= bits) return false;
+      lines[piece.line] |= taken;
+    }
+  }
+  return std::all_of(lines.begin(), lines.begin() + bits, [](unsigned line) { return line == 0xFF; });
+}
+static_assert(fills_lines(2) && fills_lines(3) && fills_lines(4) && fills_lines(5) && fills_lines(6) &&
+              fills_lines(8));
+
 // Bytes of a panel whose rows are `columns` numbers, a multiple of 32.
 [[nodiscard]] constexpr std::size_t code_panel_bytes(const CodeRecipe& recipe, std::size_t columns) noexcept {
   const BlockLayout layout = block_layout(recipe);

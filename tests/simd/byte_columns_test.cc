@@ -11,6 +11,8 @@
 #include <random>
 #include <vector>
 
+#include "support/instruction_sets.h"
+
 namespace kvasir::simd {
 namespace {
 
@@ -65,10 +67,32 @@ void expect_packed_as_defined(std::span<const float> numbers) {
   }
 }
 
-TEST(ByteColumns, RoundToTheNearestStepOfTheirBlock) {
-  expect_packed_as_defined(random_numbers(1024, 1));
-  expect_packed_as_defined(random_numbers(256 + 7, 2));
-  expect_packed_as_defined(random_numbers(96, 2));
+TEST(ByteColumns, RoundToTheNearestStepOfTheirBlockWithEachInstructionSet) {
+  kvasir::test::with_each_instruction_set([](std::int64_t) {
+    expect_packed_as_defined(random_numbers(1024, 1));
+    expect_packed_as_defined(random_numbers(256 + 7, 2));
+    expect_packed_as_defined(random_numbers(96, 2));
+  });
+}
+
+// Of a column that held numbers which reach further, and was packed in pieces.
+TEST(ByteColumns, AreTheSameWhetherPackedWholeOrInPieces) {
+  constexpr std::size_t kWidth = 1024 + 96;
+  constexpr std::size_t kBlocks = (kWidth + kByteBlock - 1) / kByteBlock;
+  const std::vector<float> numbers = random_numbers(kWidth, 5);
+  const ByteRows whole = packed(numbers);
+  ByteRows pieces = packed(std::vector<float>(kWidth, 1.0F));
+  for (const std::size_t first : {512U, 0U, 768U}) {
+    const std::size_t last = first == 0 ? 512 : first == 512 ? 768 : kWidth;
+    pieces.pack(1, std::span(numbers).subspan(first, last - first), first);
+  }
+  const ByteColumns a = whole.columns(1, 1, kWidth);
+  const ByteColumns b = pieces.columns(1, 1, kWidth);
+  EXPECT_TRUE(std::equal(a.bytes, a.bytes + kBlocks * kByteBlock, b.bytes));
+  EXPECT_TRUE(std::equal(a.sums16, a.sums16 + kBlocks * 16, b.sums16));
+  EXPECT_TRUE(std::equal(a.sums32, a.sums32 + kBlocks * 8, b.sums32));
+  EXPECT_TRUE(std::equal(a.scales, a.scales + kBlocks, b.scales));
+  EXPECT_TRUE(std::equal(a.reaches, a.reaches + kBlocks, b.reaches));
 }
 
 TEST(ByteColumns, ReachAtMostAsFarAs32OfTheGreatestBytes) {

@@ -5,8 +5,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
+#include <numeric>
 #include <random>
 #include <string>
 #include <vector>
@@ -182,16 +186,14 @@ Panels greatest_codes(BlockType type, std::size_t scale, std::size_t columns) {
   return std::move(*weights);
 }
 
-// Blocks whose bytes are the numbers themselves, the `index`th of their 32s reaching as far as told.
-std::vector<float> reaching(std::size_t blocks, std::size_t index, int reach) {
-  std::vector<float> numbers(blocks * kByteBlock);
-  for (std::size_t block = 0; block < blocks; ++block) {
-    float* const of = numbers.data() + block * kByteBlock;
-    of[(index + 4) % 8 * 32] = -127;
-    int left = std::abs(reach);
-    for (std::size_t i = 0; left > 0; ++i) {
+// The numbers of a block whose bytes they are, each 32 of them with the sum that is told.
+std::vector<float> reaching(const std::array<int, 8>& sums) {
+  std::vector<float> numbers(kByteBlock);
+  for (std::size_t index = 0; index < sums.size(); ++index) {
+    int left = std::abs(sums[index]);
+    for (std::size_t k = index * 32; left > 0; ++k) {
       const int some = std::min(left, 127);
-      of[index * 32 + i] = static_cast<float>(reach < 0 ? -some : some);
+      numbers[k] = static_cast<float>(sums[index] < 0 ? -some : some);
       left -= some;
     }
   }
@@ -201,30 +203,100 @@ std::vector<float> reaching(std::size_t blocks, std::size_t index, int reach) {
 // The sums of two sub-blocks share a lane where sixteen bits hold them. Codes of 15 do that up to a reach of
 // 2184, those of 3 always; beside one that reaches further, in a batch, nothing else may change.
 TEST(ByteProducts, AreTheSameWhetherSumsOfSubBlocksFitIntoSixteenBitsOrNot) {
-  constexpr std::size_t kWidth = 2 * kByteBlock;
-  const std::vector<int> reaches = {0, 1, -1, 2184, -2184, 2185, -2185, 4064, -4064, 700, -700};
   struct Greatest {
     BlockType type;
     std::size_t scale;
     double product;  // of a code and a sub-scale
   };
+  std::vector<std::array<int, 8>> blocks;
+  for (const int one : {127, -127, 2184, -2184, 2185, -2185, 4064, -4064}) {
+    for (const int other : {0, 127, 2184, -2184, 2185, -4064}) {
+      blocks.push_back({one, other, 0, 0, 0, 0, 0, 0});
+      blocks.push_back({0, 127, 0, 0, other, one, 0, 0});
+    }
+    blocks.push_back({one, one, one, one, one, one, one, one});
+    blocks.push_back({one, one, one, one, -one, -one, -one, -one});
+  }
+  auto rows = ByteRows::allocate(blocks.size(), kByteBlock);
+  ASSERT_TRUE(rows.has_value());
+  for (std::size_t c = 0; c < blocks.size(); ++c) rows->pack(c, reaching(blocks[c]));
   for (const Greatest& of :
        {Greatest{BlockType::kQ4_K, 0, 15 * 63}, Greatest{BlockType::kQ2_K, 80, 3 * 15}}) {
-    const Panels weights = greatest_codes(of.type, of.scale, kWidth);
-    auto rows = ByteRows::allocate(reaches.size(), kWidth);
-    ASSERT_TRUE(rows.has_value());
-    for (std::size_t index = 0; index < 8; ++index) {
-      for (std::size_t c = 0; c < reaches.size(); ++c) rows->pack(c, reaching(2, index, reaches[c]));
-      for (const BytePath& path : byte_paths()) {
-        if (!path.runs_here()) continue;
-        const std::vector<float> together = product(path, weights, rows->columns(0, reaches.size(), kWidth));
-        for (std::size_t c = 0; c < reaches.size(); ++c) {
-          const auto wanted = static_cast<float>(2 * of.product * (reaches[c] - 127));
-          EXPECT_EQ(together[c * kPanelRows], wanted) << path.name << ", reach " << reaches[c];
-          EXPECT_EQ(product(path, weights, rows->columns(c, 1, kWidth))[0], wanted) << path.name;
+    const Panels weights = greatest_codes(of.type, of.scale, kByteBlock);
+    for (const BytePath& path : byte_paths()) {
+      if (!path.runs_here()) continue;
+      const ByteColumns x = rows->columns(0, blocks.size(), kByteBlock);
+      const std::vector<float> together = product(path, weights, x);
+      for (std::size_t c = 0; c < blocks.size(); ++c) {
+        const double sum = std::accumulate(blocks[c].begin(), blocks[c].end(), 0.0);
+        // Those of 2^24 and more are rounded on their way, the same on each path.
+        const float portable = product(kPortableBytes, weights, x.from(c, 1))[0];
+        if (std::fabs(of.product * sum) < 0x1p24) {
+          EXPECT_EQ(portable, of.product * sum);
         }
+        EXPECT_EQ(together[c * kPanelRows], portable) << path.name << ", column " << c;
+        EXPECT_EQ(product(path, weights, x.from(c, 1))[0], portable) << path.name << ", column " << c;
       }
     }
+  }
+}
+
+// Random weights and columns some of whose blocks reach too far, in a row that takes two stretches.
+TEST(ByteProducts, AreTheSameBesideBlocksThatReachFurther) {
+  constexpr std::size_t kWidth = 8192 + 2 * kByteBlock;
+  constexpr std::size_t kCount = 11;
+  std::mt19937 random(6);
+  std::normal_distribution<float> normal;
+  auto rows = ByteRows::allocate(kCount, kWidth);
+  ASSERT_TRUE(rows.has_value());
+  for (std::size_t c = 0; c < kCount; ++c) {
+    std::vector<float> numbers(kWidth);
+    for (std::size_t k = 0; k < kWidth; ++k) {
+      const bool far = (k / kByteBlock + c) % 5 == 0;
+      numbers[k] = far ? 1.0F + 0.1F * normal(random) : normal(random);
+    }
+    rows->pack(c, numbers);
+  }
+  for (const BlockType type : {BlockType::kQ4_K, BlockType::kQ2_K, BlockType::kQ5_K}) {
+    const Weights weights = random_weights(type, 48, kWidth, 7);
+    const std::vector<float> wanted =
+        product(kPortableBytes, weights.panels, rows->columns(0, kCount, kWidth));
+    for (const BytePath& path : byte_paths())
+      if (path.runs_here()) expect_same_bits(path, weights, *rows, kCount, kWidth, wanted);
+  }
+}
+
+// A first block whose sum is too small for a float, and -0, and a second whose sums are below 0 and whose
+// sub-scales are 0: the product of these is -0 as a float, and 0 as an integer.
+TEST(ByteProducts, HaveZerosOfTheSameSignWhetherSumsFitIntoSixteenBitsOrNot) {
+  constexpr std::size_t kWidth = 2 * kByteBlock;
+  std::vector<std::byte> raw(2 * 144, std::byte{0});
+  raw[0] = std::byte{1};   // a scale of 2^-24
+  raw[4] = std::byte{1};   // a sub-scale of 1
+  raw[16] = std::byte{1};  // a code of 1
+  raw[144 + 1] = std::byte{0x3C};
+  std::fill_n(raw.begin() + 144 + 16, 128, std::byte{0xFF});
+  auto weights = Panels::allocate(BlockType::kQ4_K, 1, kWidth);
+  ASSERT_TRUE(weights.has_value());
+  ASSERT_TRUE(weights->fill(0, raw).has_value());
+  auto rows = ByteRows::allocate(2, kWidth);
+  ASSERT_TRUE(rows.has_value());
+  constexpr float kGreatest = 3.8e-37F;
+  std::vector<float> numbers(kWidth, 0.0F);
+  numbers[0] = -kGreatest / 127;
+  numbers[255] = kGreatest;
+  numbers[300] = -1;
+  rows->pack(0, numbers);
+  std::fill(numbers.begin() + 256, numbers.end(), 1.0F);
+  rows->pack(1, numbers);  // reaches further in the second block
+  const std::vector<float> wanted = product(kPortableBytes, *weights, rows->columns(0, 2, kWidth));
+  EXPECT_EQ(wanted[0], 0.0F);
+  for (const BytePath& path : byte_paths()) {
+    if (!path.runs_here()) continue;
+    const std::vector<float> together = product(path, *weights, rows->columns(0, 2, kWidth));
+    const std::vector<float> alone = product(path, *weights, rows->columns(0, 1, kWidth));
+    EXPECT_EQ(std::signbit(together[0]), std::signbit(wanted[0])) << path.name;
+    EXPECT_EQ(std::signbit(alone[0]), std::signbit(wanted[0])) << path.name;
   }
 }
 
