@@ -285,9 +285,9 @@ TEST(ByteProducts, HaveZerosOfTheSameSignWhetherSumsFitIntoSixteenBitsOrNot) {
   std::vector<float> numbers(kWidth, 0.0F);
   numbers[0] = -kGreatest / 127;
   numbers[255] = kGreatest;
-  numbers[300] = -1;
+  for (std::size_t k = 256; k < kWidth; k += 32) numbers[k] = -1;
   rows->pack(0, numbers);
-  std::fill(numbers.begin() + 256, numbers.end(), 1.0F);
+  std::fill(numbers.begin() + 256, numbers.end(), -1.0F);
   rows->pack(1, numbers);  // reaches further in the second block
   const std::vector<float> wanted = product(kPortableBytes, *weights, rows->columns(0, 2, kWidth));
   EXPECT_EQ(wanted[0], 0.0F);
