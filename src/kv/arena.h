@@ -208,6 +208,9 @@ class Arena {
   void import_keys(const HeadPart& part, const HeadPart& coming, std::span<const FrameRun> runs,
                    Rows rows) noexcept;
   void import_values(const HeadPart& part, std::span<const FrameRun> runs, Rows rows) noexcept;
+  // Calls visit(frame, cell, row) for each cell of the runs, in order.
+  template <class Visit>
+  void for_each_cell(std::span<const FrameRun> runs, Rows rows, const Visit& visit) noexcept;
   [[nodiscard]] HeadPart part_of(const LayerGeometry& layer, std::uint32_t index) const noexcept;
 
   [[nodiscard]] std::byte* frame_at(pages::FrameId frame) noexcept {

@@ -332,21 +332,37 @@ void Arena::import_keys(const HeadPart& part, const HeadPart& coming, std::span<
   write();
 }
 
+template <class Visit>
+void Arena::for_each_cell(std::span<const FrameRun> runs, Rows rows, const Visit& visit) noexcept {
+  for (const FrameRun& run : runs) {
+    std::byte* const frame = frame_at(run.frame);
+    for (std::uint32_t cell = run.cell; cell < run.cell + run.count; ++cell, rows.first += rows.step)
+      visit(frame, cell, rows.first);
+  }
+}
+
 void Arena::import_values(const HeadPart& part, std::span<const FrameRun> runs, Rows rows) noexcept {
+  if (simd::is_blocks(types_.values)) {
+    BlockRows blocks(part);
+    for (const FrameRun& run : runs) {
+      blocks.add(frame_at(run.frame), run.cell, run.count, rows.first, rows.step);
+      rows.first += run.count * rows.step;
+    }
+    return blocks.write();
+  }
+  if (!part.rows_lie_as_they_are()) {
+    return for_each_cell(runs, rows, [&](std::byte* frame, std::uint32_t cell, const std::byte* row) {
+      part.write_row(frame, cell, row);
+    });
+  }
   std::array<simd::BytesMove, kMovesAtOnce> moves;
   std::size_t count = 0;
-  for (const FrameRun& run : runs) {
-    for (std::uint32_t cell = run.cell; cell < run.cell + run.count; ++cell, rows.first += rows.step) {
-      if (!part.rows_lie_as_they_are()) {
-        part.write_row(frame_at(run.frame), cell, rows.first);
-        continue;
-      }
-      moves[count++] = part.move_of_row(frame_at(run.frame), cell, rows.first);
-      if (count < moves.size()) continue;
-      simd::move_bytes(moves, {});
-      count = 0;
-    }
-  }
+  for_each_cell(runs, rows, [&](std::byte* frame, std::uint32_t cell, const std::byte* row) {
+    moves[count++] = part.move_of_row(frame, cell, row);
+    if (count < moves.size()) return;
+    simd::move_bytes(moves, {});
+    count = 0;
+  });
   simd::move_bytes(std::span(moves).first(count), {});
 }
 

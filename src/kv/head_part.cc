@@ -16,6 +16,7 @@ using simd::CacheElement;
 using simd::CellLayout;
 
 constexpr std::size_t kMaxBlockBytes = 34;
+constexpr std::size_t kLineBytes = 64;  // of a cache
 
 // Blocks that are packed or unpacked in one call.
 constexpr std::size_t kBlocksAtOnce = 4;
@@ -116,7 +117,7 @@ void pair_halves(const std::byte* pairs, std::byte* halves) noexcept {
 
 // Fetches the first bytes of what is read next.
 void fetch(const std::byte* from, std::size_t bytes) noexcept {
-  for (std::size_t at = 0; at < bytes; at += 64) __builtin_prefetch(from + at, 0, 2);
+  for (std::size_t at = 0; at < bytes; at += kLineBytes) __builtin_prefetch(from + at, 0, 2);
 }
 
 }  // namespace
@@ -227,13 +228,7 @@ void HeadPart::read_row(const std::byte* frame, std::size_t cell, std::byte* row
     const std::size_t bytes = numbers_.unit_bytes;
     return copy_units(frame + numbers_.at(cell), numbers_.unit_step(), row, bytes, dims_, bytes);
   }
-  if (numbers_.lanes == 1) {
-    const std::byte* const scales = frame + scales_.at(cell);
-    const std::byte* const numbers = frame + numbers_.at(cell);
-    if (element_ == CacheElement::kQ8_0)
-      return join_blocks<simd::kBlockDims>(scales, numbers, row, scales_.units);
-    return join_blocks<simd::kBlockDims / 2>(scales, numbers, row, scales_.units);
-  }
+  if (numbers_.lanes == 1) return join_rows(frame, cell, 1, row, 0);
   for (std::size_t block = 0; block < scales_.units; ++block) {
     read_block(frame, cell, block, row + block * block_bytes());
   }
@@ -245,15 +240,39 @@ void HeadPart::write_row(std::byte* frame, std::size_t cell, const std::byte* ro
     copy_units(row, bytes, frame + numbers_.at(cell), numbers_.unit_step(), dims_, bytes);
     return clear_padding(frame, cell);
   }
-  if (numbers_.lanes == 1) {
-    std::byte* const scales = frame + scales_.at(cell);
-    std::byte* const numbers = frame + numbers_.at(cell);
-    if (element_ == CacheElement::kQ8_0)
-      return part_blocks<simd::kBlockDims>(row, scales, numbers, scales_.units);
-    return part_blocks<simd::kBlockDims / 2>(row, scales, numbers, scales_.units);
-  }
+  if (numbers_.lanes == 1) return part_rows(row, 0, 1, frame + scales_.at(cell), frame + numbers_.at(cell));
   for (std::size_t block = 0; block < scales_.units; ++block) {
     write_block(frame, cell, block, row + block * block_bytes());
+  }
+}
+
+void HeadPart::join_rows(const std::byte* frame, std::size_t cell, std::size_t count, std::byte* rows,
+                         std::size_t row_step) const noexcept {
+  const std::size_t blocks = scales_.units;
+  const std::size_t scale_bytes = blocks * CellLayout::kScaleBytes;
+  const std::byte* scales = frame + scales_.at(cell);
+  const std::byte* numbers = frame + numbers_.at(cell);
+  for (std::size_t i = 0; i < count;
+       ++i, rows += row_step, scales += scale_bytes, numbers += numbers_.units) {
+    if (element_ == CacheElement::kQ8_0) {
+      join_blocks<simd::kBlockDims>(scales, numbers, rows, blocks);
+    } else {
+      join_blocks<simd::kBlockDims / 2>(scales, numbers, rows, blocks);
+    }
+  }
+}
+
+void HeadPart::part_rows(const std::byte* rows, std::size_t row_step, std::size_t count, std::byte* scales,
+                         std::byte* numbers) const noexcept {
+  const std::size_t blocks = scales_.units;
+  const std::size_t scale_bytes = blocks * CellLayout::kScaleBytes;
+  for (std::size_t i = 0; i < count;
+       ++i, rows += row_step, scales += scale_bytes, numbers += numbers_.units) {
+    if (element_ == CacheElement::kQ8_0) {
+      part_blocks<simd::kBlockDims>(rows, scales, numbers, blocks);
+    } else {
+      part_blocks<simd::kBlockDims / 2>(rows, scales, numbers, blocks);
+    }
   }
 }
 
@@ -315,39 +334,46 @@ void HeadPart::write_lanes_of(std::byte* frame, std::size_t cell, const LaneRows
   }
 }
 
-// Block by block: scales, and units that are bytes.
+// Some blocks at a time: scales, and units that are bytes.
 void HeadPart::write_lanes_of_blocks(std::byte* frame, std::size_t cell,
                                      const LaneRows& cells) const noexcept {
-  constexpr std::size_t kLanes = simd::kCellLanes;
   const std::size_t units = numbers_.units / scales_.units;
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): written before they are read
-  alignas(64) std::array<std::byte, kLanes * simd::kBlockDims> numbers;
+  alignas(64) std::array<std::byte, kBlocksAtOnce * simd::kCellLanes * simd::kBlockDims> numbers;
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): written before they are read
-  std::array<std::byte, kLanes * CellLayout::kScaleBytes> scales;
-  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): written before they are read
-  std::array<std::byte, kLanes*(simd::kBlockDims / 2)> pairs;
-  for (std::size_t block = 0; block < scales_.units; ++block) {
-    const std::size_t at = block * block_bytes();
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      std::memcpy(scales.data() + lane * CellLayout::kScaleBytes, cells.rows[lane] + at,
-                  CellLayout::kScaleBytes);
+  alignas(64) std::array<std::byte, kBlocksAtOnce * simd::kCellLanes * CellLayout::kScaleBytes> scales;
+  for (std::size_t first = 0; first < scales_.units; first += kBlocksAtOnce) {
+    const std::size_t some = std::min(kBlocksAtOnce, scales_.units - first);
+    for (std::size_t i = 0; i < some; ++i) {
+      const std::size_t at = (first + i) * block_bytes();
+      std::byte* const to = scales.data() + i * scales_.unit_step();
+      for (std::size_t lane = 0; lane < simd::kCellLanes; ++lane)
+        std::memcpy(to + lane * CellLayout::kScaleBytes, cells.rows[lane] + at, CellLayout::kScaleBytes);
+      lay_lanes(cells, at + CellLayout::kScaleBytes, units, numbers.data() + i * units * simd::kCellLanes);
     }
-    const std::size_t codes = at + CellLayout::kScaleBytes;
-    if (element_ == CacheElement::kQ4_0) {
-      for (std::size_t lane = 0; lane < kLanes; ++lane)
-        pair_neighbours(cells.rows[lane] + codes, pairs.data() + lane * units);
-      transpose_square<std::uint8_t>(pairs.data(), units, numbers.data(), kLanes);
-    } else {
-      for (std::size_t unit = 0; unit < units; unit += kLanes) {
-        transpose_rows<std::uint8_t>([&](std::size_t i) { return cells.rows[i] + codes + unit; },
-                                     numbers.data() + unit * kLanes, kLanes);
-      }
-    }
-    write_units(frame + scales_.at(cell) + block * scales_.unit_step(), scales.data(), 1,
+    write_units(frame + scales_.at(cell) + first * scales_.unit_step(), scales.data(), some,
                 CellLayout::kScaleBytes, cells.lanes);
-    write_units(frame + numbers_.at(cell) + block * units * numbers_.unit_step(), numbers.data(), units, 1,
-                cells.lanes);
+    write_units(frame + numbers_.at(cell) + first * units * numbers_.unit_step(), numbers.data(),
+                some * units, 1, cells.lanes);
   }
+}
+
+// The numbers of a block, which begin `at` bytes into each row, side by side: `units` units of sixteen cells.
+void HeadPart::lay_lanes(const LaneRows& cells, std::size_t at, std::size_t units,
+                         std::byte* to) const noexcept {
+  constexpr std::size_t kLanes = simd::kCellLanes;
+  if (element_ != CacheElement::kQ4_0) {
+    for (std::size_t unit = 0; unit < units; unit += kLanes) {
+      transpose_rows<std::uint8_t>([&](std::size_t i) { return cells.rows[i] + at + unit; },
+                                   to + unit * kLanes, kLanes);
+    }
+    return;
+  }
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): written before they are read
+  alignas(64) std::array<std::byte, kLanes*(simd::kBlockDims / 2)> pairs;
+  for (std::size_t lane = 0; lane < kLanes; ++lane)
+    pair_neighbours(cells.rows[lane] + at, pairs.data() + lane * units);
+  transpose_square<std::uint8_t>(pairs.data(), units, to, kLanes);
 }
 
 void HeadPart::write_lanes(std::byte* frame, std::size_t cell, const LaneRows& cells) const noexcept {
@@ -397,7 +423,8 @@ void HeadPart::by_squares(std::size_t cell, std::size_t count, const Row& row, c
 
 void HeadPart::read_rows(const std::byte* frame, std::size_t cell, std::size_t count, std::byte* rows,
                          std::size_t row_step) const noexcept {
-  if (!simd::is_blocks(element_) && numbers_.lanes == 1) {
+  if (simd::is_blocks(element_) && numbers_.lanes == 1) return join_rows(frame, cell, count, rows, row_step);
+  if (numbers_.lanes == 1) {
     const std::byte* from = frame + numbers_.at(cell);
     const std::size_t bytes = dims_ * numbers_.unit_bytes;
     for (std::size_t i = 0; i < count; ++i, from += numbers_.units * numbers_.unit_bytes)
@@ -451,6 +478,34 @@ void HeadPart::write_block(std::byte* frame, std::size_t cell, std::size_t block
     return copy_units(pairs.data(), 1, to, numbers_.unit_step(), units, 1);
   }
   copy_units(from, 1, to, numbers_.unit_step(), units, 1);
+}
+
+void BlockRows::add(std::byte* frame, std::size_t cell, std::size_t count, const std::byte* rows,
+                    std::size_t row_step) noexcept {
+  while (count > 0) {
+    const std::size_t some = std::min(count, kRows - rows_);
+    std::byte* const numbers = numbers_.data() + rows_ * number_bytes_;
+    std::byte* const scales = scales_.data() + rows_ * scale_bytes_;
+    part_->part_rows(rows, row_step, some, scales, numbers);
+    std::byte* const scales_to = frame + part_->scales().offset + cell * scale_bytes_;
+    // Less than a line comes from memory until it is written.
+    if (some * scale_bytes_ < kLineBytes) __builtin_prefetch(scales_to, 1);
+    moves_[count_++] = {.from = numbers,
+                        .to = frame + part_->numbers().offset + cell * number_bytes_,
+                        .bytes = some * number_bytes_};
+    moves_[count_++] = {.from = scales, .to = scales_to, .bytes = some * scale_bytes_};
+    rows_ += some;
+    if (rows_ == kRows) write();
+    cell += some;
+    rows += some * row_step;
+    count -= some;
+  }
+}
+
+void BlockRows::write() noexcept {
+  simd::move_bytes(std::span(moves_).first(count_), {});
+  rows_ = 0;
+  count_ = 0;
 }
 
 }  // namespace kvasir::kv

@@ -93,7 +93,14 @@ class HeadPart {
   // Asks for what read_rows() of these cells will read.
   void fetch_rows(const std::byte* frame, std::size_t cell, std::size_t count) const noexcept;
 
+  // Rows of blocks that begin `row_step` bytes apart, to scales and numbers, those of all rows side by side.
+  void part_rows(const std::byte* rows, std::size_t row_step, std::size_t count, std::byte* scales,
+                 std::byte* numbers) const noexcept;
+
  private:
+  // Out of a frame's values of blocks, each block with its scale before it.
+  void join_rows(const std::byte* frame, std::size_t cell, std::size_t count, std::byte* rows,
+                 std::size_t row_step) const noexcept;
   template <class Element>
   void read_square_lanes(const std::byte* frame, std::size_t cell, std::byte* rows,
                          std::size_t row_step) const noexcept;
@@ -102,6 +109,7 @@ class HeadPart {
   template <class Element>
   void write_lanes_of(std::byte* frame, std::size_t cell, const LaneRows& cells) const noexcept;
   void write_lanes_of_blocks(std::byte* frame, std::size_t cell, const LaneRows& cells) const noexcept;
+  void lay_lanes(const LaneRows& cells, std::size_t at, std::size_t units, std::byte* to) const noexcept;
   void read_square_blocks(const std::byte* frame, std::size_t cell, std::byte* rows,
                           std::size_t row_step) const noexcept;
   [[nodiscard]] std::size_t square_side() const noexcept;
@@ -124,6 +132,38 @@ class HeadPart {
   std::size_t dims_;
   Plane numbers_;
   Plane scales_;
+};
+
+// Rows of values of a block type on their way into frames. Those of several cells are put together first,
+// where numbers and scales each lie side by side, so that whole lines go past the caches.
+class BlockRows {
+ public:
+  // `part` must outlive it.
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): the arrays are written before they are read
+  explicit BlockRows(const HeadPart& part) noexcept
+      : part_(&part),
+        number_bytes_(part.numbers().units * part.numbers().unit_bytes),
+        scale_bytes_(part.scales().units * part.scales().unit_bytes) {}
+
+  // The rows of `count` cells, which begin `row_step` bytes apart.
+  void add(std::byte* frame, std::size_t cell, std::size_t count, const std::byte* rows,
+           std::size_t row_step) noexcept;
+
+  // Writes what was added. Whoever adds calls it at the end, and simd::end_moves() afterwards.
+  void write() noexcept;
+
+ private:
+  static constexpr std::size_t kRows = 16;
+  static constexpr std::size_t kBlocks = simd::kMaxHeadDims / simd::kBlockDims;
+
+  const HeadPart* part_;
+  std::size_t number_bytes_;  // of a cell
+  std::size_t scale_bytes_;
+  std::size_t rows_ = 0;
+  std::size_t count_ = 0;  // of moves
+  std::array<simd::BytesMove, 2 * kRows> moves_;
+  alignas(64) std::array<std::byte, kRows * simd::kMaxHeadDims> numbers_;
+  alignas(64) std::array<std::byte, kRows * kBlocks * simd::CellLayout::kScaleBytes> scales_;
 };
 
 }  // namespace kvasir::kv

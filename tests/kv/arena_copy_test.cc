@@ -343,6 +343,15 @@ TEST_P(CopyJobs, ImportAnyBytesAndGiveThemBack) {
   on_every_shape(8, &Pair::import_noise);
 }
 
+TEST_P(CopyJobs, TakeHeadsOfTheMostDimensions) {
+  Pair pair({{1, simd::kMaxHeadDims, simd::kMaxHeadDims}, 32}, GetParam(), random_);
+  for (int i = 0; i < 8; ++i) {
+    pair.carry();
+    pair.scatter();
+    ASSERT_TRUE(pair.agree());
+  }
+}
+
 TEST_P(CopyJobs, PoisonWhatTheyAreGivenAndNothingBeside) {
   on_every_shape(8, &Pair::poison);
 }
