@@ -1,0 +1,33 @@
+# Configures the project PART, which has the repository KVASIR as a part of itself, and looks at how the library would be
+# compiled there: optimised whatever the build's type, and never ended by a warning.
+#   cmake -DPART=... -DKVASIR=... -DWORK=... -DCOMPILER=... -DGENERATOR=... -P part.cmake
+foreach(type "" Debug Release)
+  set(build ${WORK}/part-${type})
+  file(REMOVE_RECURSE ${build})
+  execute_process(COMMAND ${CMAKE_COMMAND} -S ${PART} -B ${build} -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${COMPILER}
+                          -DKVASIR=${KVASIR} -DCMAKE_BUILD_TYPE=${type}
+                  OUTPUT_VARIABLE output ERROR_VARIABLE output RESULT_VARIABLE status)
+  if(NOT status EQUAL 0)
+    message(FATAL_ERROR "${output}")
+  endif()
+  file(READ ${build}/compile_commands.json json)
+  string(JSON last LENGTH "${json}")
+  math(EXPR last "${last} - 1")
+  set(rooms 0)
+  foreach(index RANGE ${last})
+    string(JSON command GET "${json}" ${index} command)
+    string(JSON file GET "${json}" ${index} file)
+    string(FIND "${file}" "${KVASIR}/src/" place)
+    if(place EQUAL 0)
+      math(EXPR rooms "${rooms} + 1")
+      if(NOT command MATCHES " -O[23] " OR command MATCHES " -O0 | -Werror ")
+        message(FATAL_ERROR "build type '${type}': ${command}")
+      endif()
+    elseif(command MATCHES "-Wall|-ffp-contract")
+      message(FATAL_ERROR "build type '${type}': the other project's own source is compiled as the library is: ${command}")
+    endif()
+  endforeach()
+  if(rooms LESS 100)
+    message(FATAL_ERROR "build type '${type}': only ${rooms} sources of the library were seen")
+  endif()
+endforeach()
