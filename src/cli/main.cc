@@ -1,13 +1,19 @@
 // The kvasir program: exit status 0 done, 1 could not (one sentence on standard error), 2 wrong usage.
 
+#include <algorithm>
+#include <array>
 #include <csignal>
+#include <cstdlib>
 #include <exception>
 #include <new>
 #include <sstream>
 #include <string>
+#include <string_view>
 
+#include "cli/remedy.h"
 #include "cli/streams.h"
 #include "cli/verbs.h"
+#include "kvasir/log.h"
 
 namespace kvasir::cli {
 namespace {
@@ -30,7 +36,7 @@ int refuse_verb(const std::string& sentence) {
 }
 
 int finish(const Status& done) {
-  return done ? 0 : complain(done.error().message());
+  return done ? 0 : complain(sentence_of(done.error()));
 }
 
 const CLI::App* find_verb(const CLI::App& program, const std::string& name) {
@@ -56,7 +62,25 @@ int end_with(const CLI::App& program, const CLI::ParseError& error) {
   return refuse(error.what(), "kvasir " + verb + "--help tells more");
 }
 
+constexpr std::array<std::string_view, 4> kLevels = {"debug", "info", "warn", "error"};  // as LogLevel
+
+// What the library tells is told on standard error, from the level on that KVASIR_LOG names.
+bool start_log() {
+  const char* const named = std::getenv("KVASIR_LOG");  // NOLINT(concurrency-mt-unsafe): no thread sets it
+  const std::string_view wanted = named != nullptr && *named != 0 ? named : "warn";
+  const auto found = std::ranges::find(kLevels, wanted);
+  if (found == kLevels.end()) return false;
+  set_log(static_cast<LogLevel>(found - kLevels.begin()), [](LogLevel level, std::string_view line) {
+    say("kvasir: " + std::string(kLevels[static_cast<std::size_t>(level)]) + ": " + std::string(line));
+  });
+  return true;
+}
+
 int run_program(int argc, char** argv) {
+  if (!start_log()) {
+    say("kvasir: KVASIR_LOG may be debug, info, warn or error");
+    return kWrongUsage;
+  }
   CLI::App program("Many LLM conversations over one model and one KV cache.", "kvasir");
   program.set_version_flag("--version", "kvasir 0.1.0");
   Action action;

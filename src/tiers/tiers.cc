@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/checksum.h"
+#include "base/log.h"
 #include "base/try.h"
 #include "base/within_memory.h"
 
@@ -318,6 +319,10 @@ void Tiers::finish(const Task& task, const Status& status) noexcept {
   if (error) {  // it stays in memory (D2)
     space_.give_back(entry.extents);
     entry.extents.clear();
+    base::log(LogLevel::kWarn, [&] {
+      return std::to_string(entry.size) +
+             " bytes stay in memory, which were to go to the disk: " + error->message();
+    });
     write_error_ = std::move(error);
   } else {
     entry.memory.reset();
