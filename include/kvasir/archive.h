@@ -61,10 +61,10 @@ struct LoadOptions {
 
 // What a save wrote or a load read.
 struct ArchiveReport {
-  std::uint64_t bytes = 0;              // of the archive
-  std::uint64_t cell_bytes = 0;         // keys, values and states, uncompressed
-  std::uint64_t cells = 0;              // those that several conversations share counted once
-  std::uint64_t conversations = 0;      //
+  std::uint64_t bytes = 0;       // of the archive
+  std::uint64_t cell_bytes = 0;  // keys, values and states, uncompressed
+  std::uint64_t cells = 0;       // those that several conversations share counted once
+  std::uint64_t conversations = 0;
   std::uint64_t tokens = 0;             // computed ones, over all conversations
   std::uint64_t tokens_recomputed = 0;  // of a load: queued again because their cells could not be used
 };

@@ -32,8 +32,6 @@ class Core;
 struct Inside;
 }  // namespace api
 
-class ArchiveStore;
-
 struct ConversationOptions {
   int priority = 0;        // higher goes first
   bool pinned = false;     // never gives up its cells to make room for others
@@ -44,6 +42,7 @@ struct ConversationOptions {
 };
 
 // Vectors in the place of tokens, one behind the other, embedding_size() floats each. All must be finite.
+// What these refer to is copied by the call that takes it.
 struct Embeddings {
   std::span<const float> values;
 };
@@ -142,7 +141,7 @@ class Conversation {
 
   // The row of logits of the last token but `back`: vocabulary() floats. It is immutable and lives as long as
   // somebody holds it. Rows before the last are there where PromptOptions::every_logit asked for them.
-  // kNeedsPrompt where there is none, or something is queued.
+  // kNeedsPrompt where there is none, or something is queued; kInvalidArgument where there is no such token.
   [[nodiscard]] Result<std::shared_ptr<const std::vector<float>>> logits(std::uint64_t back = 0) const;
 
   // A token drawn from that row; it is not added: prompt() it to go on with it. Errors as logits();
@@ -203,12 +202,16 @@ class Conversation {
   [[nodiscard]] ConversationState state() const noexcept;
   [[nodiscard]] ConversationInfo info() const noexcept;
 
-  // Whether so many more tokens fit now, behind those that are queued, and what a generation at work still
-  // draws; makes sure that they do, in place of what was reserved before. Prompting and generating use the
-  // reservation up. kNoSpace with the numbers; kOutOfMemory; kWrongState after close().
+  // Whether so many more tokens fit now, behind those that are queued and those that a generation at work
+  // still draws. false after close().
   [[nodiscard]] bool fits(std::uint64_t tokens) const noexcept;
+  // Makes sure that so many more fit, counted as fits() counts, in place of what was reserved before; its
+  // cells then stay in the pool until that is used up, or 0 is reserved. What lies in a tier is brought back
+  // first. Prompting and generating use the reservation up. kNoSpace with the numbers; kOutOfMemory;
+  // kWrongState after close().
   [[nodiscard]] Status reserve(std::uint64_t tokens);
 
+  // As ConversationOptions says, from the next step on. kWrongState after close().
   [[nodiscard]] Status set_priority(int priority);
   [[nodiscard]] Status set_pinned(bool pinned);
 
@@ -241,12 +244,13 @@ class Conversation {
   // Puts its cells away into a tier now, instead of when others want their room; those that others use stay.
   // What is prompted brings them back; everything else goes on meanwhile. kUnsupported without tiers; kBusy
   // as above; kWrongState while something is queued, generate() goes on, and after close(); kNoSpace where
-  // the tiers are full, kIo where the disk refuses: what is put away by then stays so; kOutOfMemory.
+  // the tiers are full, kIo where the disk refuses: what is put away by then stays so; kOutOfMemory. What was
+  // reserved is given back.
   [[nodiscard]] Status spill();
 
   // Gives its cells up and keeps tokens and logits: what is prompted computes the tokens again first, to the
   // same bits. kUnsupported where they cannot be, because some were removed, moved or divided, or are
-  // vectors; else as spill().
+  // vectors; else as spill(). An archive of it has its tokens queued.
   [[nodiscard]] Status drop();
 
   // Takes back everything queued, ends generate(), and takes the conversation out of an open step. What was

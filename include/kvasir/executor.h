@@ -48,7 +48,7 @@ struct ExecutorOptions {
   CacheType keys = CacheType::kF16;
   CacheType values = CacheType::kF16;
   std::uint32_t page_cells = 32;    // cells in a page: 16, 32, ... 256
-  std::uint32_t pass_tokens = 512;  // most tokens in a pass
+  std::uint32_t pass_tokens = 512;  // most tokens in a pass: 1 to 65,536
   bool share_prefixes = true;       // prompts begin with what the cache still holds of others
 
   // Where cells of idle conversations go by themselves when others want their room, least recently used
@@ -85,7 +85,7 @@ enum class Verdict : std::uint8_t {
 struct Budget {
   // The call returns within 2 ms of it, where a job of the model takes less; what is not finished stays open.
   std::optional<std::chrono::nanoseconds> time = std::nullopt;
-  std::uint64_t tokens = UINT64_MAX;  // most in one pass
+  std::uint64_t tokens = UINT64_MAX;  // most in one pass; one is always computed
   bool whole_queue = false;           // all that is queued as one unit, all or nothing; else one pass
   // Asked between two jobs, from the thread that steps, with no lock held.
   std::function<Verdict(const JobView&)> between_jobs = nullptr;
@@ -123,9 +123,9 @@ struct Loaded {
 // its step); they may call anything that does not wait, and close or destroy this and every conversation.
 class Executor {
  public:
-  // kInvalidArgument names an option that makes no sense, such as a spill_directory that is not there;
-  // kNoSpace where the pool does not fit into memory, with the bytes; kIo where no file can be made in
-  // spill_directory; kOutOfMemory.
+  // kInvalidArgument names an option that makes no sense, such as a spill_directory that is not there (of a
+  // disk tier; without one it is not looked at); kNoSpace where the pool does not fit into memory, with the
+  // bytes; kIo where no file can be made in spill_directory; kOutOfMemory.
   [[nodiscard]] static Result<Executor> create(const Model& model, const ExecutorOptions& options = {});
 
   Executor(Executor&&) noexcept;
@@ -138,7 +138,7 @@ class Executor {
 
   // One step, or the continuation of an open one. What concerns one conversation is in its report; an Error
   // concerns the whole step, which then has not happened: kOutOfMemory, kComputeFailed; kBusy while another
-  // thread steps.
+  // thread or a worker steps, and from a callback of a step; kWrongState after close().
   [[nodiscard]] Result<StepReport> step(const Budget& budget = {});
 
   // Steps until nothing is left to do, or the budget is used up (its `time` is that of all steps together).
@@ -158,12 +158,13 @@ class Executor {
   [[nodiscard]] Result<std::vector<std::vector<float>>> embed(std::span<const std::vector<Token>> texts,
                                                               const EmbedOptions& options = {});
 
-  // Undoes an open, suspended step. Its tokens are queued again. kBusy while a thread steps.
+  // Undoes an open, suspended step. Its tokens are queued again. kBusy while a thread steps; kWrongState
+  // after close().
   [[nodiscard]] Status abandon_step();
 
-  // A worker that steps whenever there is something to do. kWrongState where there is one; kOutOfMemory where
-  // the system starts no thread. stop() waits for the step it is in; kWrongState from the worker's own
-  // callbacks, which must not wait for themselves.
+  // A worker that steps whenever there is something to do. kWrongState where there is one, and after close();
+  // kOutOfMemory where the system starts no thread. stop() waits for the step it is in; kWrongState from the
+  // worker's own callbacks, which must not wait for themselves.
   [[nodiscard]] Status start();
   [[nodiscard]] Status stop();
 
@@ -172,7 +173,8 @@ class Executor {
   [[nodiscard]] std::uint64_t context() const noexcept;  // tokens that one conversation may reach
 
   // Moves cells together, about `budget` tokens of them; answers how many. No bit of any logits changes.
-  // kBusy while a thread steps; kOutOfMemory, with what has moved moved.
+  // Steps go on meanwhile, and a callback of a step may call it. kUnsupported where the model keeps recurrent
+  // states alone; kOutOfMemory, with what has moved moved; kWrongState after close().
   Result<std::uint64_t> compact(std::uint64_t budget = UINT64_MAX);
 
   // As Conversation::save(), of every conversation at one moment; what they share is written once.

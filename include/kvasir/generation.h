@@ -38,16 +38,17 @@ enum class Finish : std::uint8_t {
 };
 
 struct GenerateOptions {
-  std::uint64_t max_tokens = 256;
+  std::uint64_t max_tokens = 256;  // at least 1
   // NOLINTBEGIN(readability-redundant-member-init): GCC warns whoever names other members alone
   Sampler sampler = {};
   // Ends before the first of these, which is not part of the text. None is empty.
   std::vector<std::string> stop = {};
-  std::vector<Token> stop_tokens = {};  // end like the model's own; they are not part of the text
+  // End like the model's own; they are not part of the text. One that the vocabulary has not never comes.
+  std::vector<Token> stop_tokens = {};
   // NOLINTEND(readability-redundant-member-init)
   bool ignore_end = false;  // go on where the model says that it is done
 
-  // Pieces that wait to be read, at most: the conversation pauses when nobody reads.
+  // Pieces that wait to be read, at most: the conversation pauses when nobody reads. 1 to 65,536.
   std::uint32_t outbox = 64;
 
   // Whether room for max_tokens is promised before the first is drawn: then it never waits for room in the
@@ -76,7 +77,8 @@ class Generation {
   // kOutOfMemory; kWrongState from a callback of the executor.
   [[nodiscard]] Result<std::optional<GeneratedPiece>> next();
 
-  // What is there now, without waiting: nothing where nothing is.
+  // What is there now, without waiting: nothing where nothing is yet, and at the end, of which finish()
+  // tells. Takes no steps. An error that ended the generation, as of next(); kWrongState after a move.
   [[nodiscard]] Result<std::optional<GeneratedPiece>> poll();
 
   // All that is still to come, in one piece. Errors as next(). Where one comes after something, that is

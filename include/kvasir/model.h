@@ -20,7 +20,8 @@ struct ModelParts;
 }
 
 struct ModelOptions {
-  int threads = 0;  // that load it and compute with it; 0: all that this process may use
+  // Threads that load it and compute with it, at most 1024; 0: as many as this process may use processors.
+  int threads = 0;
 
   // Called now and then while loading, from the calling thread, with the share that is done (0 to 1). To
   // answer false cancels.
@@ -76,7 +77,7 @@ class Model {
   [[nodiscard]] std::uint32_t vocabulary() const noexcept;       // tokens, and floats in a row of logits
   [[nodiscard]] std::uint32_t embedding_size() const noexcept;   // floats in an embedding
   [[nodiscard]] std::uint64_t trained_context() const noexcept;  // tokens it was trained for
-  [[nodiscard]] std::string_view architecture() const noexcept;  // as the file names it
+  [[nodiscard]] std::string_view architecture() const noexcept;  // as the file names it, owned by the model
 
   // The vector that a token enters the model as: embedding_size() floats. kInvalidArgument as detokenize();
   // kOutOfMemory.

@@ -44,7 +44,8 @@ struct StepReport {
 
 // Room in the cache, as one consistent snapshot, in tokens.
 struct CacheInfo {
-  std::uint64_t free = 0;       // the longest prompt that a new conversation could take now as one unit
+  std::uint64_t free = 0;       // the longest prompt that a new conversation could take now as one unit, were
+                                // it not for context(); in models that keep states alone, any or none
   std::uint64_t promised = 0;   // to admitted prompts and reservations, not yet used
   std::uint64_t evictable = 0;  // kept for others to begin with; given up when room is wanted
   std::uint64_t held = 0;       // by conversations, those that several share counted once

@@ -42,7 +42,8 @@ struct ErrorNumbers {
   std::optional<std::uint64_t> wanted;
   std::optional<std::uint64_t> available;
   std::optional<std::uint64_t> limit;
-  std::string_view setting;  // a string literal, such as "--pool"; empty if no setting helps
+  // The option that would help, a string literal such as "pool"; empty if none does.
+  std::string_view setting;
 };
 
 // A refusal: a code to decide by, a sentence for people, numbers for programs.

@@ -291,9 +291,7 @@ bool Conversation::fits(std::uint64_t tokens) const noexcept {
 Status Conversation::reserve(std::uint64_t tokens) {
   return base::within_memory([&]() -> Status {
     KVASIR_ASSIGN(const Used used, Handle::use(handle_));
-    KVASIR_TRY(in_public_words(used.executor().bring_back(used.id)));
-    return in_public_words(
-        used.executor().change([&](Engine& engine) { return engine.reserve(used.id, tokens); }));
+    return in_public_words(used.executor().reserve(used.id, tokens));
   });
 }
 

@@ -51,7 +51,7 @@ Result<Model> Model::load(const std::string& path, const ModelOptions& options) 
       return fail(Outcome::kInvalidArgument, "a path cannot hold a byte of zero");
     auto parts = std::make_shared<api::ModelParts>();
     const int threads = options.threads == 0 ? base::usable_processors() : options.threads;
-    KVASIR_ASSIGN(parts->pool, parallel::ThreadPool::create(threads));
+    KVASIR_ASSIGN(parts->pool, api::in_public_words(parallel::ThreadPool::create(threads)));
     KVASIR_ASSIGN(const gguf::File file, gguf::File::open(base::system_files(), path));
     std::atomic<bool> has_text = true;
     parallel::Beside beside;

@@ -102,6 +102,8 @@ std::uint64_t Engine::show_beginning(Conversation& conversation) noexcept {
   const auto first = conversation.queue.tokens.begin();
   conversation.tokens.insert(conversation.tokens.end(), first, first + static_cast<std::ptrdiff_t>(taken));
   const std::uint64_t again = std::min(taken, conversation.again);
+  // The row of the last token that was dropped is not that of one behind it.
+  if (taken > again) conversation.last_logits.reset();
   conversation.again -= again;
   conversation.accepted += taken - again;
   conversation.reserved -= std::min(conversation.reserved, taken);
@@ -277,16 +279,33 @@ Status Engine::reserve(ConversationId id, std::uint64_t tokens) {
     const std::uint64_t queued = conversation->queue.size() + conversation->dropped.size();
     KVASIR_TRY(check_length(*conversation, conversation->tokens.size() + queued, tokens));
     if (store_->cells_in_tiers(conversation->table) > 0) {
+      if (tokens == 0 && conversation->queue.empty()) {
+        stop_return(*conversation);
+        give_reservation_back(*conversation);
+        return {};
+      }
       return fail(
           Outcome::kWrongState,
           "the conversation lies in a tier; bring it back, or prompt it, before room is reserved for more");
     }
     KVASIR_TRY(store_->promise(conversation->table, need_to_reserve(*conversation, tokens)));
     conversation->reserved = queued + tokens;
-    conversation->admitted = !conversation->queue.empty();
     conversation->promised_before.reset();
+    if (conversation->queue.empty()) return {};
+    // What waited has its room now, and does not make room for others any more.
+    conversation->admitted = true;
+    conversation->paused = false;
+    conversation->refused = false;
+    conversation->passed_over = 0;
+    conversation->shortage.reset();
     return {};
   });
+}
+
+// Of one that nothing is queued for. Less than is promised always fits.
+void Engine::give_reservation_back(Conversation& conversation) noexcept {
+  conversation.reserved = 0;
+  static_cast<void>(store_->promise(conversation.table, need_of(conversation)));
 }
 
 // What is borrowed may have to be computed after all.

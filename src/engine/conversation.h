@@ -120,6 +120,7 @@ struct Conversation {
   bool admitted = false;          // all that is queued is promised
   bool asked_index = false;       // its beginning was looked for
   bool draw_due = false;          // its drawer is to draw from the last logits, before anything is computed
+  bool drawing = false;           // its drawer draws the first token, without the lock
   bool in_step = false;
   std::uint64_t step_tokens = 0;  // of the queue, that the open step takes; `borrowed` ones first
   std::uint64_t borrowed = 0;     // of the queue, whose cells it holds by the index, to be shown at commit

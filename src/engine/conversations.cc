@@ -98,6 +98,29 @@ Status Engine::check_length(const Conversation& conversation, std::uint64_t held
                .setting = by_pool ? "--pool" : (by_itself ? "max_length" : "--ctx")});
 }
 
+// Positions that a token may have: those that were learned, where there are such.
+std::uint64_t Engine::positions() const noexcept {
+  const auto& learned = model_->network().position_embedding;
+  return learned ? learned->rows() : static_cast<std::uint64_t>(pages::kPositionMax) + 1;
+}
+
+// Of what is prompted next, behind all that is queued or has to be computed again.
+std::uint64_t Engine::position_of_next(const Conversation& conversation) const noexcept {
+  return static_cast<std::uint64_t>(next_position(conversation)) + conversation.dropped.size() +
+         conversation.queue.size();
+}
+
+// Whether `more` tokens have positions from `next` on: a pass would refuse one that has none, for everybody.
+Status Engine::check_positions(std::uint64_t next, std::uint64_t more) const {
+  const std::uint64_t left = positions() - std::min(positions(), next);
+  if (more <= left) return {};
+  return fail(Outcome::kNoSpace,
+              "the next token would be at position " + std::to_string(next) + ", the last one is " +
+                  std::to_string(positions() - 1) + ": there are " + std::to_string(left) +
+                  " positions for " + std::to_string(more) + " tokens; an edit can move them",
+              {.wanted = more, .available = left, .limit = positions()});
+}
+
 // Memory for what is queued and `more` behind it, so that the steps which compute it need none.
 Status Engine::make_places(Conversation& conversation, std::uint64_t more) {
   const std::uint64_t tokens = conversation.queue.size() + more;
@@ -118,6 +141,7 @@ Result<std::uint64_t> Engine::prompt_mixed(ConversationId id, const PromptItems&
     KVASIR_TRY(check_items(items));
     KVASIR_TRY(
         check_length(*conversation, conversation->length() + conversation->asked(), items.tokens.size()));
+    KVASIR_TRY(check_positions(position_of_next(*conversation), items.tokens.size()));
     KVASIR_TRY(make_places(*conversation, items.tokens.size() + conversation->dropped.size()));
     reserve_more(conversation->queue, items, conversation->dropped.size());
     // Within what was reserved from here on.
@@ -149,6 +173,9 @@ Result<std::uint64_t> Engine::prompt_to(ConversationId id, std::span<const Token
     }
     // The last token is computed, so that its logits come.
     kept = std::min<std::uint64_t>(kept, tokens.size() - 1);
+    const std::uint64_t held = std::min<std::uint64_t>(kept, conversation->tokens.size());
+    const auto next = static_cast<std::uint64_t>(store_->position_behind(conversation->table, held));
+    KVASIR_TRY(check_positions(next, tokens.size() - held));
     Queue queue;
     reserve_more(queue, {tokens.subspan(kept), {}}, all.size());
     append(queue, {tokens.subspan(kept), {}}, LogitsWanted::kLast);
@@ -172,7 +199,10 @@ Result<std::uint64_t> Engine::prompt_to(ConversationId id, std::span<const Token
     conversation->admitted = false;
     conversation->asked_index = false;
     conversation->return_error.reset();
-    return kept + admit_if_possible(*conversation);
+    // Of what the index knows, the tokens that were dropped are kept already.
+    const std::uint64_t again_before = conversation->again;
+    const std::uint64_t known = admit_if_possible(*conversation);
+    return kept + known - std::min(known, again_before);
   });
 }
 
@@ -186,6 +216,11 @@ Status Engine::refresh(ConversationId id) {
         conversation->dropped.empty() ? conversation->tokens.back() : conversation->dropped.back();
     if (last == kEmbedded)
       return fail(Outcome::kUnsupported, "the last token is an embedding vector, which is not kept");
+    if (conversation->dropped.empty()) {
+      const auto next = static_cast<std::uint64_t>(
+          store_->position_behind(conversation->table, conversation->tokens.size() - 1));
+      KVASIR_TRY(check_positions(next, 1));
+    }
     Queue queue;
     KVASIR_ASSIGN(const std::uint64_t again, rewind_cost(id, conversation->length() - 1));
     reserve_more(queue, {{&last, 1}, {}}, conversation->dropped.size() + again);
@@ -233,6 +268,7 @@ void Engine::end_generation(Conversation& conversation, const Error* error) noex
   conversation.drawer->end(error);
   conversation.drawer.reset();
   conversation.draw_due = false;
+  conversation.drawing = false;
 }
 
 Status Engine::generate(ConversationId id, const std::shared_ptr<Drawer>& drawer) {
@@ -264,7 +300,10 @@ Result<std::optional<FirstDraw>> Engine::begin_generation(ConversationId id, std
       asks(*conversation);
       append(conversation->queue, {{&*start, 1}, {}}, LogitsWanted::kLast);
     }
-    if (conversation->queue.empty()) return first_draw_of(*conversation);
+    if (conversation->queue.empty()) {
+      conversation->drawing = true;
+      return first_draw_of(*conversation);
+    }
     conversation->admitted = false;
     admit_if_possible(*conversation);
     return std::optional<FirstDraw>();
@@ -285,6 +324,7 @@ std::optional<FirstDraw> Engine::take_first_draw() noexcept {
   const auto due = std::ranges::find(conversations_, true, &Conversation::draw_due);
   if (due == conversations_.end()) return std::nullopt;
   due->draw_due = false;
+  due->drawing = true;
   return first_draw_of(*due);
 }
 
@@ -298,6 +338,7 @@ void Engine::end_first_draw(const FirstDraw& first, const Result<Draw>& drawn) n
   const Conversation* const found = peek(first.id);
   if (found == nullptr || found->drawer != first.drawer) return;
   Conversation& conversation = conversations_[static_cast<std::size_t>(found - conversations_.data())];
+  conversation.drawing = false;
   if (!drawn) return end_generation(conversation, &drawn.error());
   first.drawer->publish();
   go_on_with(conversation, *drawn);

@@ -33,6 +33,7 @@ Status Engine::drop(ConversationId id) {
     conversation->tokens.clear();
     conversation->asked_index = false;
     conversation->return_error.reset();
+    give_reservation_back(*conversation);
     drop_gone_blocks();
     return {};
   });

@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "base/cpu.h"
+#include "base/log.h"
 #include "base/try.h"
 #include "base/within_memory.h"
 #include "engine/open_step.h"
@@ -92,6 +93,12 @@ Result<std::unique_ptr<Engine>> Engine::create(std::shared_ptr<const model::Mode
         Outcome::kUnsupported,
         "embedding vectors, which are not kept, would have to be computed again; accept all or none of them");
     KVASIR_TRY(engine->create_tiers());
+    base::log(LogLevel::kInfo, [&] {
+      return "made a cache of " + std::to_string(engine->capacity_) + " tokens, " +
+             std::to_string(shape.bytes) + " bytes, pages of " + std::to_string(options.page_cells) +
+             " cells; tiers of " + std::to_string(options.tiers.memory_bytes) + " bytes in memory and " +
+             std::to_string(options.tiers.disk_bytes) + " on disk";
+    });
     return engine;
   });
 }
@@ -232,10 +239,17 @@ Result<std::shared_ptr<const Row>> Engine::row(ConversationId id, std::uint64_t 
     const auto none = [](const std::string& what) { return fail(Outcome::kNeedsPrompt, what); };
     if (!conversation->queue.empty())
       return none("there are no logits for the last token yet; step, or cancel what is queued");
+    const std::uint64_t length = conversation->length();
+    if (length > 0 && back >= length) {
+      return fail(Outcome::kInvalidArgument,
+                  "the conversation has " + std::to_string(length) + " tokens, none is " +
+                      std::to_string(back) + " before the last",
+                  {.wanted = back, .limit = length - 1});
+    }
     if (back == 0 && conversation->last_logits != nullptr) return conversation->last_logits;
-    if (back >= conversation->length() || back == 0)
+    if (back >= length || back == 0)
       return none("there are no logits for the last token; prompt the conversation and step");
-    const std::uint64_t ordinal = conversation->length() - 1 - back;
+    const std::uint64_t ordinal = length - 1 - back;
     const auto kept = std::ranges::find(conversation->kept, ordinal, &KeptRow::ordinal);
     if (kept == conversation->kept.end())
       return none("the logits of that token were not kept; prompt it with every logit wanted");

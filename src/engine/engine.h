@@ -269,26 +269,29 @@ class Engine {
   // pool. Errors as prompt() and step().
   [[nodiscard]] Status fill(ConversationId id, std::span<const Token> tokens);
 
-  // Promises that so many more tokens will fit, in place of what was reserved before. They come
-  // behind what is queued. kNotFound; kNoSpace with the numbers; kOutOfMemory.
+  // Promises that so many more tokens will fit, in place of what was reserved before. They come behind what
+  // is queued. From then on its cells make no room for others. kNotFound; kNoSpace with the numbers;
+  // kWrongState where some lie in a tier, but for 0 tokens of one that nothing is queued for; kOutOfMemory.
   [[nodiscard]] Status reserve(ConversationId id, std::uint64_t tokens);
   [[nodiscard]] bool fits(ConversationId id, std::uint64_t tokens) const noexcept;
 
   // Takes a conversation's cells out of the pool, a run at a time: kNothing when none is left that nobody
   // else uses, kWaits as move(). kNotFound; kUnsupported without tiers; kBusy while it is part of an open
   // step, kWrongState while something is queued or it generates; kNoSpace where the tiers are full, kIo where
-  // the disk refuses; kOutOfMemory. What is in a tier stays there.
+  // the disk refuses; kOutOfMemory. What is in a tier stays there. What was reserved is given back.
   [[nodiscard]] Result<Moved> spill(ConversationId id);
 
   // Brings all its cells back, a part at a time: kRoom when they are back, kNothing where there are none in
-  // tiers. kNotFound; kBusy while another conversation returns; kNoSpace, kIo, kCorrupt, kOutOfMemory, and
-  // everything is where it was.
-  [[nodiscard]] Result<Moved> bring_back(ConversationId id);
+  // tiers. Room for what is queued and `reserved` tokens behind it comes with them; by default for what was
+  // reserved before. kNotFound; kBusy while another conversation returns; kNoSpace, kIo, kCorrupt,
+  // kOutOfMemory, and everything is where it was.
+  [[nodiscard]] Result<Moved> bring_back(ConversationId id,
+                                         std::optional<std::uint64_t> reserved = std::nullopt);
 
   // Gives up a conversation's cells and keeps its tokens: what is prompted next computes them again first, to
   // the same bits. Rows of logits stay. kNotFound; kBusy, kWrongState as spill(); kUnsupported where the same
   // tokens would not give the same cells, because some were removed, moved or divided, or are vectors;
-  // kOutOfMemory.
+  // kOutOfMemory. What was reserved is given back.
   [[nodiscard]] Status drop(ConversationId id);
 
   // Whether cells should move before somebody who waits can be planned, and one part of that: at most a page.
@@ -371,6 +374,7 @@ class Engine {
 
   // The longest prompt that a new conversation could take now as one unit, and that an empty pool could.
   [[nodiscard]] std::uint64_t tokens_free() const noexcept { return store_->tokens_free(); }
+  [[nodiscard]] std::uint64_t tokens_for_new() const noexcept { return store_->tokens_for_new(); }
   [[nodiscard]] std::uint64_t capacity() const noexcept { return capacity_; }
   // Tokens that generations drew since the engine was made, and those of them that were computed.
   struct Drawn {
@@ -442,6 +446,8 @@ class Engine {
   };
   [[nodiscard]] std::vector<std::uint8_t> idle_tables(const Conversation* more = nullptr) const;
   [[nodiscard]] bool idle(const Conversation& conversation) const noexcept;
+  [[nodiscard]] static bool stays(const Conversation& conversation) noexcept;
+  void give_reservation_back(Conversation& conversation) noexcept;
   [[nodiscard]] Status begin_return(Conversation& conversation, std::uint64_t need);
   [[nodiscard]] Result<Moved> return_some();
   [[nodiscard]] bool ask_ahead(Returning& returning);
@@ -503,6 +509,9 @@ class Engine {
   [[nodiscard]] Status run_jobs(const StepOptions& options, StepReport& report);
   void prepare_draws() noexcept;
   [[nodiscard]] std::uint64_t room_of(const Conversation& conversation) const noexcept;
+  [[nodiscard]] std::uint64_t positions() const noexcept;
+  [[nodiscard]] Status check_positions(std::uint64_t next, std::uint64_t more) const;
+  [[nodiscard]] std::uint64_t position_of_next(const Conversation& conversation) const noexcept;
   [[nodiscard]] std::uint64_t committable(std::size_t index, std::uint64_t accepted) const noexcept;
   void accept_some(const StepOptions& options) noexcept;
   void commit_line(std::size_t index) noexcept;

@@ -184,20 +184,38 @@ Status Executor::spill(ConversationId id) {
   });
 }
 
+Status Executor::bring_back_held(ConversationId id, std::optional<std::uint64_t> reserved) {
+  KVASIR_TRY(check_open());
+  KVASIR_ASSIGN(const Conversation* const conversation, std::as_const(*engine_).look(id));
+  const Residence residence = engine_->residence(*conversation);
+  if (residence != Residence::kTier && residence != Residence::kReturning) return {};
+  KVASIR_TRY(leave_step(id));
+  return move_to_end(id, [&] {
+    mutex_.assert_held();
+    return engine_->bring_back(id, reserved);
+  });
+}
+
 Status Executor::bring_back(ConversationId id) {
   return base::within_memory([&]() -> Status {
     const Entered held(*this);
-    KVASIR_TRY(check_open());
-    KVASIR_ASSIGN(const Conversation* const conversation, std::as_const(*engine_).look(id));
-    const Residence residence = engine_->residence(*conversation);
-    if (residence != Residence::kTier && residence != Residence::kReturning) return {};
-    KVASIR_TRY(leave_step(id));
-    const Status moved = move_to_end(id, [&] {
-      mutex_.assert_held();
-      return engine_->bring_back(id);
-    });
+    const Status moved = bring_back_held(id, std::nullopt);
     changed();
     return moved;
+  });
+}
+
+Status Executor::reserve(ConversationId id, std::uint64_t tokens) {
+  return base::within_memory([&]() -> Status {
+    const Entered held(*this);
+    KVASIR_TRY(check_open());
+    Status reserved = engine_->reserve(id, tokens);
+    if (!reserved && reserved.error().code() == Outcome::kWrongState) {
+      reserved = bring_back_held(id, tokens);
+      if (reserved) reserved = engine_->reserve(id, tokens);
+    }
+    changed();
+    return reserved;
   });
 }
 
@@ -215,17 +233,26 @@ void Executor::disk_moved() noexcept {
 Status Executor::clear(ConversationId id) {
   const Entered held(*this);
   KVASIR_TRY(check_open());
-  KVASIR_ASSIGN(const Conversation* const conversation, std::as_const(*engine_).look(id));
-  if (conversation->in_step && (!worker_runs_ || steps_here())) {
-    return fail(Outcome::kBusy, "the conversation is part of an open step; finish or abandon that first");
-  }
-  KVASIR_TRY(cancel_held(id));
-  KVASIR_TRY(leave_step(id));
+  KVASIR_TRY(cancel_and_leave(id));
   const Status rewound = engine_->rewind(id, 0);
   changed();
   collect_due();
   call_due();
   return rewound;
+}
+
+// Cancels it until it is part of no step and has nothing to do: while this waits, another thread may have it
+// prompted or generate anew.
+Status Executor::cancel_and_leave(ConversationId id) {
+  while (true) {
+    KVASIR_ASSIGN(const Conversation* const before, std::as_const(*engine_).look(id));
+    if (before->in_step && (!worker_runs_ || steps_here()))
+      return fail(Outcome::kBusy, "the conversation is part of an open step; finish or abandon that first");
+    KVASIR_TRY(cancel_held(id));
+    KVASIR_TRY(leave_step(id));
+    const Conversation* const after = engine_->peek(id);
+    if (!after->in_step && after->drawer == nullptr && after->queue.empty()) return {};
+  }
 }
 
 Status Executor::cancel(ConversationId id) {
@@ -447,7 +474,7 @@ CacheInfo Executor::cache_held() const {
   const pages::SpaceReport space = engine_->space();
   const pages::PrefixCounters& prefix = engine_->prefix_counters();
   CacheInfo info;
-  info.free = space.free;
+  info.free = engine_->tokens_for_new();
   info.promised = space.promised;
   info.evictable = space.evictable_cells;
   info.held = space.held_cells - space.evictable_cells;

@@ -123,6 +123,10 @@ class Executor : public std::enable_shared_from_this<Executor> {
   // edit().
   [[nodiscard]] Status bring_back(ConversationId id);
 
+  // As Engine::reserve(); what lies in a tier is brought back first, where more than nothing is to be
+  // reserved.
+  [[nodiscard]] Status reserve(ConversationId id, std::uint64_t tokens);
+
   // As Engine::spill() to its end, and Engine::drop(); waiting, and kBusy, as edit().
   [[nodiscard]] Status spill(ConversationId id);
   [[nodiscard]] Status drop(ConversationId id);
@@ -256,6 +260,9 @@ class Executor : public std::enable_shared_from_this<Executor> {
   [[nodiscard]] bool steps_here() const noexcept;
   [[nodiscard]] Status check_open() const KVASIR_REQUIRES(mutex_);
   [[nodiscard]] Status leave_step(ConversationId id) KVASIR_REQUIRES(mutex_);
+  [[nodiscard]] Status cancel_and_leave(ConversationId id) KVASIR_REQUIRES(mutex_);
+  [[nodiscard]] Status bring_back_held(ConversationId id, std::optional<std::uint64_t> reserved)
+      KVASIR_REQUIRES(mutex_);
   [[nodiscard]] Status cancel_held(ConversationId id) KVASIR_REQUIRES(mutex_);
   [[nodiscard]] Result<bool> ready(ConversationId id, const Mishaps& before) const KVASIR_REQUIRES(mutex_);
   [[nodiscard]] Status go_on(ConversationId id) KVASIR_REQUIRES(mutex_);

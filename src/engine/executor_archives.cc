@@ -9,6 +9,7 @@
 
 #include "archive/reader.h"
 #include "archive/writer.h"
+#include "base/log.h"
 #include "base/try.h"
 #include "base/within_memory.h"
 #include "engine/archives.h"
@@ -37,6 +38,11 @@ Status report(const std::function<bool(const ArchiveProgress&)>& progress, std::
   call_safely([&] { goes_on = progress({done, total}); });
   if (goes_on) return {};
   return fail(Outcome::kCancelled, "the progress function has ended it");
+}
+
+std::string text_of(const ArchiveReport& about) {
+  return std::to_string(about.conversations) + " conversations of " + std::to_string(about.tokens) +
+         " tokens, " + std::to_string(about.bytes) + " bytes";
 }
 
 Status check_share(double background) {
@@ -88,6 +94,7 @@ Result<ArchiveReport> Executor::save(std::optional<ConversationId> only, archive
     job.reset();
     KVASIR_TRY(writer.end());
     about.bytes = writer.bytes();
+    base::log(LogLevel::kInfo, [&] { return "saved " + text_of(about); });
     return about;
   });
 }
@@ -142,6 +149,10 @@ Result<ArchiveReport> Executor::load(archive::Source& source, const LoadTarget& 
     about.bytes = reader.bytes();
     if (target.prepare) KVASIR_TRY(target.prepare(saved.conversations));
     KVASIR_TRY(commit_load(job, target));
+    base::log(LogLevel::kInfo, [&] {
+      return "loaded " + text_of(about) + ", " + std::to_string(about.tokens_recomputed) +
+             " of the tokens are computed again";
+    });
     return about;
   });
 }
@@ -209,12 +220,9 @@ Status Executor::commit_load(Held<LoadJob>& job, const LoadTarget& target) {
     if (target.loaded) target.loaded(ids);
   } else {
     KVASIR_ASSIGN(const Conversation* const conversation, std::as_const(*engine_).look(*target.into));
-    if (conversation->in_step && (!worker_runs_ || steps_here()))
-      return fail(Outcome::kBusy, "the conversation is part of an open step; finish or abandon that first");
     if (conversation->reads_source)
       return fail(Outcome::kBusy, "the conversation's source is being read; cancel it, or wait for that");
-    KVASIR_TRY(cancel_held(*target.into));
-    KVASIR_TRY(leave_step(*target.into));
+    KVASIR_TRY(cancel_and_leave(*target.into));
     job->commit_into(*target.into);
   }
   changed();

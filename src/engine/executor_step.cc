@@ -52,7 +52,7 @@ void Executor::end_step(bool stalled) noexcept {
   changed();
   stalled_ = stalled;
   collect_due();
-  const bool low = settings_.low_space_tokens > 0 && engine_->tokens_free() < settings_.low_space_tokens;
+  const bool low = settings_.low_space_tokens > 0 && engine_->tokens_for_new() < settings_.low_space_tokens;
   const bool call = low && !low_space_ && settings_.on_low_space;
   low_space_ = low;
   if (call) {
@@ -359,7 +359,8 @@ Status Executor::abandon_step() {
 Status Executor::start() {
   const Entered held(*this);
   KVASIR_TRY(check_open());
-  if (worker_.joinable()) return fail(Outcome::kWrongState, "there is a worker already");
+  // One that stop() waits for is a worker until it has ended.
+  if (worker_.joinable() || worker_runs_) return fail(Outcome::kWrongState, "there is a worker already");
   worker_stops_ = false;
   try {
     worker_ = std::thread([self = shared_from_this()] { self->work(); });

@@ -52,6 +52,25 @@ void bring_tokens(const SavedConversation& saved, const Saved& all, std::uint64_
     conversation.kept.push_back({kept.ordinal, all.rows[kept.row]});
 }
 
+// The position behind a conversation's last token: edits may have left it anywhere.
+std::uint64_t next_position(const pages::Layout& layout, const pages::ConversationLayout& one) {
+  std::uint64_t next = 0;
+  for (std::size_t group = 0; group < one.cells.size(); ++group) {
+    if (one.cells[group].empty()) continue;
+    const pages::CellPiece& last = one.cells[group].back();
+    std::uint64_t number = last.first + last.count - 1;
+    for (const pages::CellStretch& stretch : layout.cells[group]) {
+      if (number < stretch.count) {
+        const auto stored = static_cast<std::int64_t>(stretch.position + number);
+        next = std::max(next, static_cast<std::uint64_t>(stored + last.shift + 1));
+        break;
+      }
+      number -= stretch.count;
+    }
+  }
+  return next;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<LoadJob>> LoadJob::begin(Engine& engine, const Saved& saved, bool recompute) {
@@ -96,6 +115,8 @@ Status LoadJob::take_slots(const Saved& saved, bool recompute) {
     if (recompute) {
       KVASIR_TRY(queue_tokens(one, conversation));
     } else {
+      const std::uint64_t next = next_position(saved.layout, saved.layout.conversations[coming_.size()]);
+      KVASIR_TRY(engine_->check_positions(next, one.queue.size()));
       bring_tokens(one, saved, saved.layout.conversations[coming_.size()].behind, conversation);
     }
     KVASIR_ASSIGN(conversation.table, engine_->store_->open());

@@ -9,6 +9,7 @@
 #include <string>
 #include <utility>
 
+#include "base/log.h"
 #include "base/try.h"
 #include "base/within_memory.h"
 #include "engine/engine.h"
@@ -40,12 +41,17 @@ void Engine::drop_gone_blocks() noexcept {
   store_->forget_gone_blocks();
 }
 
-// Whether a conversation's cells may make room for others.
+// Whether a conversation's cells may make room for others. Those that room was reserved behind may not: it
+// would have to be found again for them first.
 bool Engine::idle(const Conversation& conversation) const noexcept {
-  if (!conversation.open() || conversation.in_step || conversation.reads_source ||
-      conversation.settings.pinned)
+  if (!conversation.open() || conversation.in_step || conversation.reads_source || stays(conversation))
     return false;
   return conversation.paused || (conversation.queue.empty() && conversation.drawer == nullptr);
+}
+
+// Whether its cells stay in the pool whatever others want.
+bool Engine::stays(const Conversation& conversation) noexcept {
+  return conversation.settings.pinned || conversation.reserved > 0;
 }
 
 // By the ids of their tables: the idle ones, and one more.
@@ -80,6 +86,10 @@ Result<Moved> Engine::spill_run(const pages::CellRun& run, std::span<const std::
   ++moves_.runs_spilled;
   moves_.bytes_spilled += bytes;
   bytes_moved_ += bytes;
+  base::log(LogLevel::kDebug, [&] {
+    return std::to_string(run.count) + " cells of group " + std::to_string(run.group) + " leave the pool, " +
+           std::to_string(bytes) + " bytes";
+  });
   return Moved::kSome;
 }
 
@@ -104,6 +114,7 @@ Result<Moved> Engine::spill(ConversationId id) {
     }
     KVASIR_TRY(check_away(*conversation));
     stop_return(*conversation);
+    give_reservation_back(conversations_[static_cast<std::size_t>(conversation - conversations_.data())]);
     const std::vector<std::uint8_t> tables = idle_tables(conversation);
     const auto run = store_->next_to_spill(conversation->table, tables);
     drop_gone_blocks();
@@ -119,7 +130,7 @@ Status Engine::begin_return(Conversation& conversation, std::uint64_t need) {
   return {};
 }
 
-Result<Moved> Engine::bring_back(ConversationId id) {
+Result<Moved> Engine::bring_back(ConversationId id, std::optional<std::uint64_t> reserved) {
   return base::within_memory([&]() -> Result<Moved> {
     KVASIR_ASSIGN(Conversation* const conversation, find_idle(id));
     if (returning_ && returning_->id != id) {
@@ -127,7 +138,9 @@ Result<Moved> Engine::bring_back(ConversationId id) {
     }
     if (!returning_) {
       if (store_->cells_in_tiers(conversation->table) == 0) return Moved::kNothing;
-      if (const Status begun = begin_return(*conversation, need_of(*conversation)); !begun) {
+      const std::uint64_t need =
+          reserved ? need_to_reserve(*conversation, *reserved) : need_of(*conversation);
+      if (const Status begun = begin_return(*conversation, need); !begun) {
         if (begun.error().code() != Outcome::kNoSpace) return fail(begun.error());
         KVASIR_ASSIGN(const Moved moved, spill_oldest(conversation));
         return moved == Moved::kNothing ? Result<Moved>(fail(begun.error())) : moved;
@@ -194,6 +207,7 @@ void Engine::finish_return() noexcept {
   if (found == nullptr) return;
   Conversation& conversation = conversations_[static_cast<std::size_t>(found - conversations_.data())];
   ++moves_.conversations_returned;
+  base::log(LogLevel::kDebug, [] { return std::string("a conversation is back in the pool"); });
   conversation.used = ++uses_;
   conversation.paused = false;
   conversation.refused = false;
@@ -223,6 +237,7 @@ void Engine::fail_return(const Error& error) noexcept {
   if (found == nullptr) return;
   Conversation& conversation = conversations_[static_cast<std::size_t>(found - conversations_.data())];
   ++moves_.returns_failed;
+  base::log(LogLevel::kWarn, [&] { return "a conversation cannot return to the pool: " + error.message(); });
   conversation.shortage.reset();
   end_generation(conversation, &error);
   conversation.return_error = out_of_memory_;
@@ -303,8 +318,10 @@ Result<Moved> Engine::make_room_for_one() {
   }
   if (moved != Moved::kSome) return moved;
   Conversation& target = conversations_[static_cast<std::size_t>(found - conversations_.data())];
-  if (!admit(target, 0)) return Moved::kSome;
-  show_beginning(target);
+  // What it gets shows when its own step is committed, and goes with one that is undone (P1).
+  const std::uint64_t before = store_->promised(target.table);
+  if (!admit(target, before)) return Moved::kSome;
+  if (target.admitted) target.promised_before = before;
   room_for_.reset();
   return Moved::kRoom;
 }
@@ -360,7 +377,7 @@ bool Engine::pause_for(const Conversation& target) {
   std::vector<std::size_t> later;
   for (std::size_t index = 0; index < conversations_.size(); ++index) {
     const Conversation& conversation = conversations_[index];
-    const bool busy = conversation.open() && !conversation.in_step && !conversation.settings.pinned &&
+    const bool busy = conversation.open() && !conversation.in_step && !stays(conversation) &&
                       !idle(conversation) && !conversation.tokens.empty();
     if (busy && waits_before(target, conversation)) later.push_back(index);
   }

@@ -4,6 +4,7 @@
 #include <new>
 #include <utility>
 
+#include "base/log.h"
 #include "base/try.h"
 #include "base/within_memory.h"
 #include "engine/engine.h"
@@ -14,7 +15,9 @@ namespace kvasir::engine {
 // Tokens that a conversation can still get, beyond those it holds or has queued.
 std::uint64_t Engine::room_of(const Conversation& conversation) const noexcept {
   const std::uint64_t limit = std::min({options_.context, conversation.settings.max_length, capacity_});
-  return limit - std::min(limit, conversation.length() + conversation.asked());
+  const std::uint64_t room = limit - std::min(limit, conversation.length() + conversation.asked());
+  // Edits may have left its positions ahead of its length.
+  return std::min(room, positions() - std::min(positions(), position_of_next(conversation)));
 }
 
 // The conversations of each pass.
@@ -179,7 +182,7 @@ void Engine::leave_step(std::size_t index) noexcept {
   if (line.draw && !line.withdrawn && conversation.drawer == line.drawer) {
     line.drawer->publish();
     go_on_with(conversation, *line.draw);
-  } else if (conversation.drawer != nullptr && conversation.queue.empty()) {
+  } else if (conversation.drawer != nullptr && conversation.queue.empty() && !conversation.drawing) {
     conversation.draw_due = conversation.last_logits != nullptr;
   }
   undo_admission(conversation);  // where it was not committed
@@ -235,7 +238,16 @@ Result<StepReport> Engine::step(const StepOptions& options) {
     prepare_report(report);
     return run_passes(options, report);
   });
-  if (ran) return report;
+  if (ran && report.outcome == Outcome::kIdle) return report;
+  if (ran) {
+    base::log(LogLevel::kDebug, [&] {
+      return "a step is " + std::string(outcome_name(report.outcome)) + ": " + std::to_string(report.tokens) +
+             " tokens committed in " + std::to_string(report.passes) + " passes, " +
+             std::to_string(report.plan_ns / 1000) + " us to plan, " +
+             std::to_string(report.commit_ns / 1000) + " us to commit";
+    });
+    return report;
+  }
   abandon_step();
   return fail(ran.error());
 }

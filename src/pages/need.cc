@@ -127,4 +127,14 @@ Need PageStore::need_of_unit(std::uint64_t tokens) const noexcept {
   return need;
 }
 
+// The same where they are promised first, as to whoever waits for a step: then two states, as of any that
+// goes on.
+Need PageStore::need_of_new(std::uint64_t tokens) const noexcept {
+  Need need = need_of_unit(tokens);
+  for (std::size_t group = 0; group < groups_.size(); ++group) {
+    if (kind(group) == GroupKind::kRecurrent) need[group] = std::min<std::uint64_t>(tokens, 2);
+  }
+  return need;
+}
+
 }  // namespace kvasir::pages

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <new>
+#include <ranges>
 #include <string>
 #include <utility>
 
@@ -193,14 +194,19 @@ void PageStore::release_passed(Table& table) noexcept {
 }
 
 std::int64_t PageStore::next_position(TableId id) const noexcept {
-  const Table& table = entry(id);
+  return position_behind(id, entry(id).length);
+}
+
+std::int64_t PageStore::position_behind(TableId id, std::uint64_t length) const noexcept {
   for (std::size_t group = 0; group < groups_.size(); ++group) {
     if (kind(group) == GroupKind::kRecurrent || kind(group) == GroupKind::kCross) continue;
-    if (table.length == 0) return 0;
-    const Run& last = table.cells[group].runs().back();
-    return static_cast<std::int64_t>(position(group, last.page, last.cell + last.count - 1)) + last.shift + 1;
+    for (const Run& run : std::views::reverse(entry(id).cells[group].runs())) {
+      if (run.ordinal >= length || length > run.ordinal + run.count) continue;
+      const auto cell = static_cast<std::uint32_t>(run.cell + (length - 1 - run.ordinal));
+      return static_cast<std::int64_t>(position(group, run.page, cell)) + run.shift + 1;
+    }
   }
-  return static_cast<std::int64_t>(table.length);  // nothing moves where there are states alone
+  return static_cast<std::int64_t>(length);  // nothing moves where there are states alone
 }
 
 void PageStore::release(std::size_t group, PageId page, CellRange cells, Holder holder) noexcept {

@@ -306,6 +306,9 @@ class PageStore {
   // The logical position that the next token of a conversation gets.
   [[nodiscard]] std::int64_t next_position(TableId id) const noexcept;
 
+  // The one behind the first `length` tokens, where their cells say so; else `length`.
+  [[nodiscard]] std::int64_t position_behind(TableId id, std::uint64_t length) const noexcept;
+
   // The frame of a page for the group's layer number `layer`; the storage position of a cell.
   [[nodiscard]] FrameId frame(std::size_t group, PageId page, std::uint32_t layer) const noexcept {
     return groups_[group].frames(page)[layer];
@@ -315,7 +318,10 @@ class PageStore {
                          : groups_[group].position(page, cell);
   }
 
+  // Of a new conversation: the most that a step can take now, and the most that can be promised to it now,
+  // which is less where a state for its next step is missing.
   [[nodiscard]] std::uint64_t tokens_free() const noexcept;
+  [[nodiscard]] std::uint64_t tokens_for_new() const noexcept;
   [[nodiscard]] SpaceReport space() const noexcept;
   [[nodiscard]] Holdings holdings(TableId table) const noexcept;
   [[nodiscard]] const PrefixCounters& prefix_counters() const noexcept { return index_.counters(); }
@@ -415,6 +421,7 @@ class PageStore {
   [[nodiscard]] Need promised_need() const noexcept;
   [[nodiscard]] Need promised_but(const Table& table) const noexcept;
   [[nodiscard]] Need need_of_unit(std::uint64_t tokens) const noexcept;
+  [[nodiscard]] Need need_of_new(std::uint64_t tokens) const noexcept;
 
   // Space: frames that more cells of each group need, holes used first; and those to be had.
   [[nodiscard]] std::uint64_t frames_needed(const Need& cells) const noexcept;

@@ -76,6 +76,11 @@ std::uint64_t PageStore::tokens_free() const noexcept {
   return largest([&](std::uint64_t tokens) { return fit(promised, need_of_unit(tokens)); });
 }
 
+std::uint64_t PageStore::tokens_for_new() const noexcept {
+  const Need promised = promised_need();
+  return largest([&](std::uint64_t tokens) { return fit(promised, need_of_new(tokens)); });
+}
+
 bool PageStore::fits(TableId id, std::uint64_t count) const noexcept {
   if (count > static_cast<std::uint64_t>(kPositionMax) + 1) return false;
   return fit(promised_but(entry(id)), promise_need(entry(id), entry(id).behind + count));

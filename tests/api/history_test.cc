@@ -94,7 +94,11 @@ TEST(History, EveryRowThatWasAskedForIsThereAndIsThatOfItsToken) {
       EXPECT_EQ(logits_of(talk, back), cold_logits(first(tokens, length))) << length;
     }
   }
-  EXPECT_EQ(outcome_of(talk.logits(UINT64_MAX)), Outcome::kNeedsPrompt);
+  for (const std::uint64_t beyond : {std::uint64_t{40}, UINT64_MAX}) {
+    const auto none = talk.logits(beyond);
+    EXPECT_EQ(outcome_of(none), Outcome::kInvalidArgument);
+    EXPECT_EQ(none.error().numbers().limit, 39U);
+  }
   must(talk.rewind(25));
   EXPECT_EQ(logits_of(talk), cold_logits(first(tokens, 25)));
 }
