@@ -1,6 +1,6 @@
-// A game: sixty frames a second, of which talk may take four milliseconds, while a story of 4,000 tokens is
-// being read in and three villagers chat. A step that is not finished stays open and goes on in the next
-// frame.
+// A game: sixty frames a second, of which talk may take four milliseconds, while a story of 4,000 tokens (or
+// as many as the model's context holds) is being read in and three villagers chat. A step that is not
+// finished stays open and goes on in the next frame.
 
 #include <algorithm>
 #include <chrono>
@@ -16,7 +16,8 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr std::uint64_t kStory = 4000;
+constexpr std::uint64_t kLongStory = 4000;
+constexpr std::uint64_t kPool = 8192;
 constexpr auto kBudget = 4ms;
 constexpr auto kFrame = std::chrono::nanoseconds(1s) / 60;
 
@@ -24,12 +25,13 @@ constexpr auto kFrame = std::chrono::nanoseconds(1s) / 60;
 
 int main(int count, char** arguments) {
   const kvasir::Model model = check(kvasir::Model::load(model_file(count, arguments)));
-  kvasir::Executor executor = check(kvasir::Executor::create(model));
+  kvasir::Executor executor = check(kvasir::Executor::create(model, {.pool = kPool}));
+  const std::uint64_t whole_story = std::min(kLongStory, executor.context());
   kvasir::Conversation story = check(executor.conversation());
   std::vector<kvasir::Token> tokens;
   const std::vector<kvasir::Token> line =
       check(model.tokenize("The rain fell on the roofs of the village. "));
-  while (tokens.size() < kStory) tokens.push_back(line[tokens.size() % line.size()]);
+  while (tokens.size() < whole_story) tokens.push_back(line[tokens.size() % line.size()]);
   check(story.prompt(tokens));
   std::vector<kvasir::Conversation> villagers;
   std::vector<kvasir::Generation> chats;
@@ -43,7 +45,7 @@ int main(int count, char** arguments) {
   std::uint64_t frames = 0;
   steady_clock::duration longest = 0ns;
   auto next_frame = steady_clock::now();
-  while (story.length() < kStory || words < 60) {
+  while (story.length() < whole_story || words < 60) {
     const auto start = steady_clock::now();
     check(executor.step({.time = kBudget}));
     longest = std::max(longest, steady_clock::now() - start);

@@ -13,7 +13,8 @@ int main(int count, char** arguments) {
   check(talk.wait());
   const std::uint64_t question = talk.length();
   for (int attempt = 0; attempt < 3; ++attempt) {
-    const kvasir::GeneratedPiece answer = check(check(talk.generate({.max_tokens = 16})).rest());
+    const kvasir::GeneratedPiece answer =
+        check(check(talk.generate({.max_tokens = 16, .ignore_end = true})).rest());
     std::cout << attempt + 1 << ": " << answer.text << "\n";
     check(talk.cancel());  // the last token of the answer is queued: it need not be computed
     check(talk.rewind(question));

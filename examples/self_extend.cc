@@ -12,7 +12,8 @@
 namespace {
 
 constexpr std::int64_t kWindow = 512;
-constexpr std::uint64_t kNear = 128;  // tokens that keep positions of their own
+constexpr std::uint64_t kNear = 128;   // tokens that keep positions of their own
+constexpr std::uint64_t kPool = 8192;  // tokens: keys that move are written anew beside those that others see
 
 // Makes room for `more` positions.
 void squeeze(kvasir::Conversation& talk, std::int64_t more) {
@@ -31,7 +32,7 @@ void squeeze(kvasir::Conversation& talk, std::int64_t more) {
 
 int main(int count, char** arguments) {
   const kvasir::Model model = check(kvasir::Model::load(model_file(count, arguments)));
-  kvasir::Executor executor = check(kvasir::Executor::create(model));
+  kvasir::Executor executor = check(kvasir::Executor::create(model, {.pool = kPool}));
   kvasir::Conversation talk = check(executor.conversation({.seed = 1}));
   for (int chapter = 1; chapter <= 60; ++chapter) {
     const std::string text = "Chapter " + std::to_string(chapter) + ". The road went on over the hills. ";

@@ -11,6 +11,7 @@
 namespace {
 
 constexpr int kQuestions = 200;
+constexpr std::uint64_t kPool = 8192;  // tokens, for all questions at once
 
 kvasir::Token first_token(const kvasir::Model& model, const char* word) {
   return check(model.tokenize(word, {.add_begin = kvasir::AddBegin::kNo})).front();
@@ -22,7 +23,7 @@ int main(int count, char** arguments) {
   const kvasir::Model model = check(kvasir::Model::load(model_file(count, arguments)));
   const auto yes = static_cast<std::size_t>(first_token(model, " yes"));
   const auto no = static_cast<std::size_t>(first_token(model, " no"));
-  kvasir::Executor executor = check(kvasir::Executor::create(model));
+  kvasir::Executor executor = check(kvasir::Executor::create(model, {.pool = kPool}));
   kvasir::Conversation passage = check(executor.conversation());
   std::string text;
   for (int line = 0; line < 20; ++line) text += "The harbour master counts ships in the morning fog. ";
@@ -35,7 +36,11 @@ int main(int count, char** arguments) {
     questions.push_back(check(passage.fork()));
     asked += check(questions.back().prompt("Does he count ship " + std::to_string(i) + "? Answer:"));
   }
-  check(executor.run_until_idle());
+  const kvasir::StepReport report = check(executor.run_until_idle());
+  if (report.outcome != kvasir::Outcome::kIdle) {
+    std::cerr << "the questions are not answered: " << report.message << "\n";
+    return 1;
+  }
   int yeses = 0;
   for (const kvasir::Conversation& question : questions) {
     const auto row = check(question.logits());

@@ -45,7 +45,7 @@ Result<Model> load_model(const ModelFlags& flags) {
   return loaded;
 }
 
-Result<Executor> make_executor(const Model& model, const ModelFlags& flags, std::uint64_t wanted) {
+Result<ExecutorOptions> executor_options(const Model& model, const ModelFlags& flags, std::uint64_t wanted) {
   KVASIR_ASSIGN(const kv::CacheTypes types, parse_types(flags.types));
   ExecutorOptions options;
   options.context = flags.context.value_or(model.trained_context());
@@ -54,6 +54,11 @@ Result<Executor> make_executor(const Model& model, const ModelFlags& flags, std:
   options.values = cache_type(types.values);
   options.page_cells = flags.page_cells;
   options.pass_tokens = flags.pass_tokens;
+  return options;
+}
+
+Result<Executor> make_executor(const Model& model, const ModelFlags& flags, std::uint64_t wanted) {
+  KVASIR_ASSIGN(const ExecutorOptions options, executor_options(model, flags, wanted));
   return Executor::create(model, options);
 }
 

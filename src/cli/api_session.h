@@ -13,6 +13,10 @@ namespace kvasir::cli {
 // Loads with progress on standard error; kCancelled where the user interrupts.
 [[nodiscard]] Result<Model> load_model(const ModelFlags& flags);
 
+// What the flags say of an executor; its pool holds --pool tokens, or by default `wanted`.
+[[nodiscard]] Result<ExecutorOptions> executor_options(const Model& model, const ModelFlags& flags,
+                                                       std::uint64_t wanted);
+
 // An executor of the flags' sizes; its pool holds --pool tokens, or by default `wanted`.
 [[nodiscard]] Result<Executor> make_executor(const Model& model, const ModelFlags& flags,
                                              std::uint64_t wanted);

@@ -2,11 +2,17 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <limits>
+#include <memory>
+#include <new>
+#include <span>
 
 #include "base/buffer.h"
 #include "base/clock.h"
+#include "base/cpu.h"
 #include "base/try.h"
+#include "cli/interrupt.h"
 #include "simd/ceilings.h"
 #include "simd/panels.h"
 
@@ -16,8 +22,12 @@ namespace {
 constexpr int kRepeats = 4;                 // the best counts
 constexpr std::size_t kSlices = 8;          // of a thread, so that none waits long for another
 constexpr std::size_t kRoundsASlice = 512;  // about two milliseconds on processors of today
-constexpr std::size_t kReadBytes = std::size_t{128} << 20;  // more than caches hold
 constexpr std::size_t kReadSlice = std::size_t{1} << 20;
+constexpr std::size_t kReadSlices = 1024;   // of a thread, at most
+constexpr std::size_t kFewReadSlices = 64;  // more than caches hold
+constexpr std::size_t kHugeBytes = std::size_t{128} << 20;
+constexpr std::uint64_t kReadsOfWeights = 4;  // so much memory is read as so many times all weights
+constexpr std::uint64_t kShareOfMemory = 8;   // of what is free one in so many may be taken for reading
 
 // How often a second all threads together do `slices` slices of work.
 double best_rate(parallel::ThreadPool& pool, std::size_t slices, const parallel::RangeFunction& work) {
@@ -37,6 +47,52 @@ double operations_per_second(parallel::ThreadPool& pool, const simd::CeilingLoop
   const double rate = best_rate(
       pool, slices, [&](std::size_t begin, std::size_t end) { loop.run((end - begin) * kRoundsASlice); });
   return rate * static_cast<double>(slices * kRoundsASlice) * loop.operations;
+}
+
+std::size_t read_slices(int threads, double weight_bytes) {
+  const std::uint64_t free = base::available_memory() / kShareOfMemory;
+  const auto wanted = static_cast<std::uint64_t>(weight_bytes) * kReadsOfWeights;
+  const std::uint64_t each = std::min(free, wanted) / kReadSlice / static_cast<std::uint64_t>(threads);
+  return static_cast<std::size_t>(std::clamp<std::uint64_t>(each, kFewReadSlices, kReadSlices)) *
+         static_cast<std::size_t>(threads);
+}
+
+// Bytes per second that all threads together read of memory, whole slices of it.
+double read_per_second(parallel::ThreadPool& pool, std::span<const std::byte> memory) {
+  std::atomic<std::uint64_t> seen = 0;
+  const double rate = best_rate(pool, memory.size() / kReadSlice, [&](std::size_t begin, std::size_t end) {
+    seen += simd::read_through(memory.subspan(begin * kReadSlice, (end - begin) * kReadSlice));
+  });
+  return rate * static_cast<double>(memory.size());
+}
+
+// As any program gets it, in which each thread has written its own part.
+Result<std::unique_ptr<std::byte[]>> plain_memory(parallel::ThreadPool& pool, std::size_t slices) {
+  const std::size_t bytes = slices * kReadSlice;
+  std::unique_ptr<std::byte[]> memory(new (std::nothrow) std::byte[bytes]);
+  if (memory == nullptr) {
+    return fail(Outcome::kOutOfMemory, "no memory to measure how fast it is read",
+                {.wanted = bytes, .available = {}, .limit = {}, .setting = {}});
+  }
+  pool.run(slices, 1, [&](std::size_t begin, std::size_t end) {
+    std::memset(memory.get() + begin * kReadSlice, 1, (end - begin) * kReadSlice);
+  });
+  return memory;
+}
+
+Status go_on() {
+  return interrupted() ? fail(Outcome::kCancelled, "interrupted") : Status();
+}
+
+Status measure_reading(parallel::ThreadPool& pool, double weight_bytes, Ceilings& ceilings) {
+  const std::size_t slices = read_slices(pool.threads(), weight_bytes);
+  {
+    KVASIR_ASSIGN(const auto memory, plain_memory(pool, slices));
+    ceilings.read = read_per_second(pool, {memory.get(), slices * kReadSlice});
+  }
+  KVASIR_ASSIGN(const base::Buffer huge, base::Buffer::allocate(kHugeBytes));
+  ceilings.read_huge = read_per_second(pool, huge.as<std::byte>());
+  return {};
 }
 
 void add(const gguf::Tensor& tensor, double share, ProductWork& work) {
@@ -69,20 +125,17 @@ void Ceilings::take(const Ceilings& other) noexcept {
   bfloats = std::max(bfloats, other.bfloats);
   floats = std::max(floats, other.floats);
   read = std::max(read, other.read);
+  read_huge = std::max(read_huge, other.read_huge);
 }
 
-Result<Ceilings> measure_ceilings(parallel::ThreadPool& pool) {
+Result<Ceilings> measure_ceilings(parallel::ThreadPool& pool, double weight_bytes) {
   Ceilings ceilings;
   ceilings.bytes = operations_per_second(pool, simd::byte_ceiling());
   ceilings.bfloats = operations_per_second(pool, simd::bfloat_ceiling());
   ceilings.floats = operations_per_second(pool, simd::float_ceiling());
-  KVASIR_ASSIGN(const base::Buffer buffer, base::Buffer::allocate(kReadBytes));
-  std::atomic<std::uint64_t> seen = 0;
-  const double rate = best_rate(pool, kReadBytes / kReadSlice, [&](std::size_t begin, std::size_t end) {
-    const auto all = buffer.as<std::byte>();
-    seen += simd::read_through(all.subspan(begin * kReadSlice, (end - begin) * kReadSlice));
-  });
-  ceilings.read = rate * static_cast<double>(kReadBytes);
+  KVASIR_TRY(go_on());
+  KVASIR_TRY(measure_reading(pool, weight_bytes, ceilings));
+  KVASIR_TRY(go_on());
   return ceilings;
 }
 

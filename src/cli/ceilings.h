@@ -17,14 +17,17 @@ struct Ceilings {
   double bytes = 0;    // operations per second on codes and bytes, a product and its sum counting as two
   double bfloats = 0;  // on BF16
   double floats = 0;
-  double read = 0;  // bytes of memory per second
+  double read = 0;       // bytes per second of memory in pages as the system gives them to any program
+  double read_huge = 0;  // the same in huge pages, where the kernel allows them
 
   // The greater of each.
   void take(const Ceilings& other) noexcept;
 };
 
-// Takes a few tenths of a second. kOutOfMemory.
-[[nodiscard]] Result<Ceilings> measure_ceilings(parallel::ThreadPool& pool);
+// For a model of so many bytes of weights: with many it takes a second, and for that time up to 1 GiB of
+// memory for each thread, at most an eighth of what is free. kOutOfMemory, kCancelled where the user
+// interrupts.
+[[nodiscard]] Result<Ceilings> measure_ceilings(parallel::ThreadPool& pool, double weight_bytes);
 
 // What a model's products do: operations, by the kind of their weights, and bytes of weights.
 struct ProductWork {

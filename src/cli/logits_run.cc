@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/try.h"
 #include "cli/interrupt.h"
+#include "cli/session.h"
 #include "engine/archives.h"
 #include "pages/ticket.h"
 #include "sample/sampler.h"
@@ -43,7 +44,7 @@ constexpr std::array kViaNames = {
     ViaName{"compact", Via::Kind::kCompact, 0}, ViaName{"prefix", Via::Kind::kPrefix, 0},
     ViaName{"swap", Via::Kind::kSwap, 2},       ViaName{"shift", Via::Kind::kShift, 2},
     ViaName{"divide", Via::Kind::kDivide, 1},   ViaName{"archive", Via::Kind::kArchive, 0},
-    ViaName{"divide", Via::Kind::kDivide, 1},   ViaName{"spill", Via::Kind::kSpill, 0},
+    ViaName{"spill", Via::Kind::kSpill, 0},
 };
 
 // The numbers of "name:A:B" behind the name, or nothing where one is no number.
@@ -351,7 +352,7 @@ Status LogitsRun::divide(const Via& via, std::uint64_t length) {
 Status LogitsRun::move_by_archive() {
   std::uint64_t number = 0;
   KVASIR_TRY(base::system_entropy().fill(std::as_writable_bytes(std::span(&number, 1))));
-  const std::string path = fmt::format("/tmp/kvasir-{:016x}.kvar", number);
+  const std::string path = fmt::format("{}/kvasir-{:016x}.kvar", kTemporaryDirectory, number);
   const base::RemoveAtEnd removed(base::system_files(), path);
   std::vector<ConversationId> all = {main_};
   all.insert(all.end(), others_.begin(), others_.end());
@@ -373,23 +374,36 @@ Status LogitsRun::move_by_archive() {
   return {};
 }
 
-// Out of the pool, into memory and on to the disk; the next piece brings it back.
-Status LogitsRun::spill() {
+Status LogitsRun::put_away(ConversationId id) {
   engine::Moved moved = engine::Moved::kSome;
   while (moved != engine::Moved::kNothing) {
-    KVASIR_ASSIGN(moved, engine_->spill(main_));
+    KVASIR_ASSIGN(moved, engine_->spill(id));
     if (moved == engine::Moved::kWaits) engine_->wait_for_disk();
     if (interrupted()) return interrupted_error();
   }
   while (engine_->wait_for_disk()) {
   }
-  report_.bytes_on_disk = engine_->tier_usage().disk_bytes;
   return {};
+}
+
+// Out of the pool, into memory and on to the disk; the next piece brings it back. What memory still holds of
+// it goes to the disk when another takes that memory.
+Status LogitsRun::spill() {
+  KVASIR_TRY(put_away(main_));
+  report_.bytes_spilled += engine_->moves().bytes_spilled;
+  KVASIR_ASSIGN(const ConversationId other, open_other());
+  KVASIR_TRY(engine_->fill(other, std::vector<Token>(std::min<std::uint64_t>(engine_->options().page_cells,
+                                                                             engine_->options().context))));
+  KVASIR_TRY(put_away(other));
+  report_.bytes_on_disk = engine_->tier_usage().disk_bytes;
+  KVASIR_TRY(engine_->close(other));
+  if (report_.bytes_on_disk >= report_.bytes_spilled) return {};
+  return fail(Outcome::kNoSpace, fmt::format("only {} of {} bytes that left the pool lie on the disk",
+                                             report_.bytes_on_disk, report_.bytes_spilled));
 }
 
 LogitsReport LogitsRun::report() const {
   LogitsReport report = report_;
-  report.bytes_spilled = engine_->moves().bytes_spilled;
   report.bytes_returned = engine_->moves().bytes_returned;
   report.tokens_recomputed += engine_->moves().tokens_recomputed;
   return report;

@@ -111,6 +111,7 @@ class LogitsRun {
   [[nodiscard]] Status move_by_archive();
   [[nodiscard]] Status divide(const Via& via, std::uint64_t length);
   [[nodiscard]] Status spill();
+  [[nodiscard]] Status put_away(engine::ConversationId id);
   [[nodiscard]] Token next_random();
 
   std::unique_ptr<engine::Engine> engine_;

@@ -83,7 +83,11 @@ void note_plan(const std::vector<PlannedTensor>& plan, const WorkHooks& hooks) {
     if (planned.converts() && from.values > 1) quantized.insert(from.name);
   }
   row_lengths.tell(hooks);
-  if (quantized.empty()) return;
+  // What is written as floats has all that the input's blocks say.
+  const bool adds_errors = std::ranges::any_of(plan, [](const PlannedTensor& planned) {
+    return planned.converts() && quant::block_type_info(planned.type()).values > 1;
+  });
+  if (quantized.empty() || !adds_errors) return;
   hooks.note(fmt::format(
       "the input's weights are {} already; errors add up, so F16 or F32 weights give a better result",
       fmt::join(quantized, ", ")));

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdlib>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -122,14 +121,18 @@ Result<Session> load_session_with_text(const ModelFlags& flags) {
   return load(flags, true);
 }
 
-namespace {
-
-std::string temporary_directory() {
-  const char* const named = std::getenv("TMPDIR");  // NOLINT(concurrency-mt-unsafe): no thread sets it
-  return named != nullptr && *named != 0 ? named : "/tmp";
+Status check_completes(const model::Model& model) {
+  const std::string name = "a model of architecture '" + model.sizes().architecture + "' ";
+  if (!model.network().decodes())
+    return fail(Outcome::kUnsupported,
+                name + "makes vectors of texts and writes none; `kvasir embed` does that");
+  if (model.network().reads_source()) {
+    return fail(
+        Outcome::kUnsupported,
+        name + "reads a source before it writes; `kvasir logits --encode` and `kvasir embed` do that");
+  }
+  return {};
 }
-
-}  // namespace
 
 Result<std::unique_ptr<engine::Engine>> make_engine(const Session& session, const ModelFlags& flags,
                                                     std::uint64_t wanted, std::uint32_t logit_rows) {
@@ -160,7 +163,7 @@ Result<std::unique_ptr<engine::Engine>> make_engine(const Session& session, cons
   if (session.spill == SpillTo::kMemory) options.tiers.memory_bytes = shape.bytes;
   if (session.spill == SpillTo::kDisk) {
     options.tiers = {largest, shape.bytes + shape.spec.frames * tiers::DiskSpace::kUnitBytes,
-                     temporary_directory()};
+                     std::string(kTemporaryDirectory)};
   }
   return engine::Engine::create(session.model, *session.pool, options);
 }

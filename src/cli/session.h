@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "cli/threads.h"
 #include "engine/engine.h"
@@ -18,6 +19,9 @@
 #include "text/tokenizer.h"
 
 namespace kvasir::cli {
+
+// Where what lives no longer than the program is put on a disk.
+inline constexpr std::string_view kTemporaryDirectory = "/tmp";
 
 // -m, --threads, --ctx, --pool, --kv, --page, --pass as interfaces fix them.
 struct ModelFlags {
@@ -59,6 +63,10 @@ struct Session {
 // The same with the vocabulary, which is read while the weights are. kCorrupt where it has more tokens than
 // the model.
 [[nodiscard]] Result<Session> load_session_with_text(const ModelFlags& flags);
+
+// Whether the model goes on with a text: kUnsupported for one that makes vectors of texts only, and for one
+// that reads a source before it writes, each with the verb that does.
+[[nodiscard]] Status check_completes(const model::Model& model);
 
 // An engine whose pool holds --pool tokens, or by default `wanted`, as far as half the free memory allows:
 // kNoSpace with the bytes where it does not. Logits of `logit_rows` rows a pass.

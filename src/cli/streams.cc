@@ -1,6 +1,7 @@
 #include "cli/streams.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -39,10 +40,31 @@ void hold_streams() noexcept {
 }
 
 Result<std::vector<std::byte>> read_input(std::uint64_t limit) {
+  watch_interrupts();
   return base::read_descriptor(STDIN_FILENO, limit, interrupted);
 }
 
+Result<std::vector<std::byte>> read_all(const std::string& path, std::uint64_t limit) {
+  if (path == "-") return read_input(limit);
+  struct stat info = {};
+  const bool stream = ::stat(path.c_str(), &info) == 0 && (S_ISFIFO(info.st_mode) || S_ISCHR(info.st_mode));
+  if (!stream) return base::read_whole(base::system_files(), path, limit);
+  watch_interrupts();
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0 && interrupted()) return fail(Outcome::kCancelled, "interrupted");
+  if (descriptor < 0) {
+    return fail(Outcome::kIo,
+                "cannot open '" + path + "': " + std::error_code(errno, std::generic_category()).message());
+  }
+  auto bytes = base::read_descriptor(descriptor, limit, interrupted);
+  ::close(descriptor);
+  if (!bytes && bytes.error().code() == Outcome::kIo)
+    return fail(Outcome::kIo, "cannot read '" + path + "' to its end");
+  return bytes;
+}
+
 Result<std::optional<std::string>> Lines::next() {
+  watch_interrupts();
   constexpr std::size_t kLongest = std::size_t{1} << 20;
   while (true) {
     const std::size_t end = waiting_.find('\n');
@@ -68,11 +90,15 @@ Result<std::optional<std::string>> Lines::next() {
 }
 
 Status print(std::string_view bytes) {
-  const int code = write_all(STDOUT_FILENO, bytes);
+  return print_to(STDOUT_FILENO, "standard output", bytes);
+}
+
+Status print_to(int descriptor, std::string_view name, std::string_view bytes) {
+  const int code = write_all(descriptor, bytes);
   if (code == 0) return {};
   if (code == EINTR) return fail(Outcome::kCancelled, "interrupted");
-  return fail(Outcome::kIo,
-              "cannot write to standard output: " + std::error_code(code, std::generic_category()).message());
+  return fail(Outcome::kIo, "cannot write to " + std::string(name) + ": " +
+                                std::error_code(code, std::generic_category()).message());
 }
 
 void show(std::string_view text) noexcept {

@@ -20,6 +20,10 @@ void hold_streams() noexcept;
 // Everything on standard input. kNoSpace beyond `limit` bytes, kIo, or kCancelled where the user interrupts.
 [[nodiscard]] Result<std::vector<std::byte>> read_input(std::uint64_t limit);
 
+// The same of a file, of what a pipe or a device gives until its end, or, of "-", of standard input. As
+// base::read_whole too.
+[[nodiscard]] Result<std::vector<std::byte>> read_all(const std::string& path, std::uint64_t limit);
+
 // Standard input line by line.
 class Lines {
  public:
@@ -34,6 +38,9 @@ class Lines {
 
 // Writes all of it to standard output at once. kIo, or kCancelled where the user interrupts.
 [[nodiscard]] Status print(std::string_view bytes);
+
+// The same to any open descriptor that `name` stands for in a message.
+[[nodiscard]] Status print_to(int descriptor, std::string_view name, std::string_view bytes);
 
 // Writes to standard error as it is, as far as that can be done. What is printed before comes before it.
 void show(std::string_view text) noexcept;

@@ -7,7 +7,6 @@
 #include <cstddef>
 #include <system_error>
 
-#include "base/file.h"
 #include "base/try.h"
 #include "base/utf8.h"
 #include "cli/streams.h"
@@ -39,8 +38,7 @@ Result<std::vector<Token>> parse_ids(std::string_view text) {
 }
 
 Result<std::vector<Token>> read_ids(const std::string& path) {
-  auto bytes =
-      path == "-" ? read_input(kFileBytesMax) : base::read_whole(base::system_files(), path, kFileBytesMax);
+  auto bytes = read_all(path, kFileBytesMax);
   if (!bytes) return fail(bytes.error());
   return parse_ids({reinterpret_cast<const char*>(bytes->data()), bytes->size()});
 }

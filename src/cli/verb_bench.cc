@@ -209,9 +209,9 @@ std::string text_of(const Figures& figures, const Options& options) {
   fmt::format_to(
       out,
       "ceilings of {} threads in this run: {:.0f} G operations/s on bytes, {:.0f} on bf16, {:.0f} on "
-      "floats; {:.1f} GB/s read\n",
+      "floats; {:.1f} GB/s read, {:.1f} of huge pages\n",
       options.model.threads, ceilings.bytes * 1e-9, ceilings.bfloats * 1e-9, ceilings.floats * 1e-9,
-      ceilings.read * 1e-9);
+      ceilings.read * 1e-9, ceilings.read_huge * 1e-9);
   fmt::format_to(out, "prompt of {}: {:.1f} tokens/s{}, digest {:016x}\n", figures.ids.size(),
                  figures.prompt_per_second, share_text(figures.prompt_per_second, figures.prompt_limit),
                  figures.digest);
@@ -251,7 +251,8 @@ void write_cache(JsonWriter& json, const CacheCosts& cache) {
 void write_limits(JsonWriter& json, const Figures& figures) {
   const Ceilings& ceilings = figures.ceilings;
   json.key("ceilings").begin_object().member("bytes", ceilings.bytes).member("bf16", ceilings.bfloats);
-  json.member("f32", ceilings.floats).member("read", ceilings.read).end_object();
+  json.member("f32", ceilings.floats).member("read", ceilings.read);
+  json.member("read_huge", ceilings.read_huge).end_object();
   json.key("limit").begin_object().member("pp", figures.prompt_limit).key("tg").begin_object();
   for (const Rate& rate : figures.rates) json.member(std::to_string(rate.conversations), rate.limit);
   json.end_object().end_object();
@@ -294,8 +295,7 @@ Status check_depth(const Options& options, std::uint64_t context) {
       {.wanted = options.depth + more, .limit = context, .setting = "--ctx"});
 }
 
-void add_limits(const Session& session, const Ceilings& ceilings, std::uint64_t depth, Figures& figures) {
-  const ModelWork work = work_of(*session.file, *session.model, session.options.types);
+void add_limits(const ModelWork& work, const Ceilings& ceilings, std::uint64_t depth, Figures& figures) {
   figures.ceilings = ceilings;
   figures.prompt_limit = prompt_limit(work, ceilings, figures.ids.size());
   for (Rate& rate : figures.rates) rate.limit = generation_limit(work, ceilings, rate.conversations, depth);
@@ -315,6 +315,7 @@ Status bench(const Options& options) {
     if (ids.empty()) return fail(Outcome::kInvalidArgument, "'" + options.tokens + "' holds no token id");
   }
   KVASIR_ASSIGN(Session session, load_session(options.model));
+  KVASIR_TRY(check_completes(*session.model));
   session.spill = SpillTo::kMemory;
   if (ids.empty()) ids = random_ids(options.prompt, session.model->sizes().vocabulary);
   KVASIR_TRY(check_depth(options, session.options.context));
@@ -328,16 +329,18 @@ Status bench(const Options& options) {
                             static_cast<std::uint32_t>(std::min<std::uint64_t>(
                                 std::max(most, kBenchStepConversations), options.model.pass_tokens))));
   // Before and after: the machine may be busier at one time than at another.
-  KVASIR_ASSIGN(Ceilings ceilings, measure_ceilings(*session.pool));
+  const ModelWork work = work_of(*session.file, *session.model, session.options.types);
+  const double weights = work.layers.weight_bytes + work.output.weight_bytes;
+  KVASIR_ASSIGN(Ceilings ceilings, measure_ceilings(*session.pool, weights));
   KVASIR_ASSIGN(Figures figures, Bench(*engine, options).run(std::move(ids)));
   engine.reset();  // its memory serves what follows
   if (options.depth >= kBenchDepthMin) {
     KVASIR_ASSIGN(figures.archives,
                   measure_archives(session, options.model, options.depth, options.directory));
   }
-  KVASIR_ASSIGN(const Ceilings after, measure_ceilings(*session.pool));
+  KVASIR_ASSIGN(const Ceilings after, measure_ceilings(*session.pool, weights));
   ceilings.take(after);
-  add_limits(session, ceilings, options.depth, figures);
+  add_limits(work, ceilings, options.depth, figures);
   return print(options.json ? json_of(figures, options) : text_of(figures, options));
 }
 

@@ -15,6 +15,7 @@
 #include "cli/api_session.h"
 #include "cli/interrupt.h"
 #include "cli/numbers.h"
+#include "cli/remedy.h"
 #include "cli/sampler_flags.h"
 #include "cli/streams.h"
 #include "cli/verbs.h"
@@ -61,7 +62,7 @@ class Chat {
       const Status done = line->front() == '/' ? command(*line) : turn(*line);
       if (done) continue;
       if (interrupted() || output_failed_) return done;
-      say("kvasir: " + done.error().message());
+      say("kvasir: " + sentence_of(done.error()));
     }
   }
 
@@ -158,7 +159,15 @@ Status chat(const Options& options) {
   const std::uint64_t context = options.model.context.value_or(model.trained_context());
   KVASIR_ASSIGN(Executor executor, make_executor(model, options.model,
                                                  std::max<std::uint64_t>(1, std::min(context, kPoolTokens))));
-  KVASIR_ASSIGN(Conversation first, executor.conversation({.seed = options.seed}));
+  auto opened = executor.conversation({.seed = options.seed});
+  if (!opened && opened.error().code() == Outcome::kUnsupported)
+    return fail(Outcome::kUnsupported,
+                "this model holds no conversations; `kvasir embed` makes vectors with it");
+  KVASIR_ASSIGN(Conversation first, std::move(opened));
+  if (model.start_token()) {
+    return fail(Outcome::kUnsupported,
+                "this model reads a source before it writes; `kvasir logits --encode` does that");
+  }
   say("kvasir: /help lists what there is beside talking");
   Chat talk(executor, std::move(first), options);
   return talk.run();

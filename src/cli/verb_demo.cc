@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/try.h"
+#include "cli/api_session.h"
 #include "cli/child.h"
 #include "cli/interrupt.h"
 #include "cli/numbers.h"
@@ -55,12 +56,6 @@ Result<std::string> shipped_model() {
               "models/village.gguf is in no folder above '" + program + "'; give the model with -m");
 }
 
-std::string scratch_directory() {
-  std::error_code code;
-  const std::filesystem::path path = std::filesystem::temp_directory_path(code);
-  return code ? "/tmp" : path.string();
-}
-
 std::vector<std::string> names() {
   std::vector<std::string> all;
   for (const Person& person : village_people()) all.emplace_back(person.name);
@@ -82,14 +77,17 @@ Status demo(Options options) {
   watch_interrupts();
   KVASIR_ASSIGN(const Model model,
                 Model::load(options.model.model, {.threads = options.model.threads,
-                                                  .progress = [](double) { return !interrupted(); }}));
+                                                  .progress = [](double) { return !interrupted(); },
+                                                  .context = options.model.context.value_or(0)}));
+  KVASIR_ASSIGN(ExecutorOptions executor, executor_options(model, options.model, kVillagePool));
+  if (!options.model.context) executor.context = kLongestTalk;
   if (!options.recall.empty()) {
-    KVASIR_ASSIGN(const std::string line, recall(model, options.recall, options.question));
+    KVASIR_ASSIGN(const std::string line, recall(model, executor, options.recall, options.question));
     return print(line + "\n");
   }
   KVASIR_TRY(check_village(model));
-  const std::string scratch = scratch_directory();
-  KVASIR_ASSIGN(Village village, Village::create(model, scratch));
+  const std::string scratch(kTemporaryDirectory);
+  KVASIR_ASSIGN(Village village, Village::create(model, executor, scratch));
   if (!options.talk.empty()) {
     const std::vector<std::string> all = names();
     const auto who = std::ranges::find(all, options.talk);
@@ -98,6 +96,8 @@ Status demo(Options options) {
   VillageView view(!options.plain && live_view_fits());
   VillageDay day(model, village, view,
                  {.model = options.model.model,
+                  .types = options.model.types,
+                  .executor = executor,
                   .scratch = scratch,
                   .seconds = options.seconds,
                   .mix_up = options.mix_up});
@@ -124,23 +124,27 @@ void add_demo(CLI::App& program, Action& action) {
       "It ends by itself. The exit status is 0 only if at the end everybody knows who they are, and says it "
       "with\n"
       "the bits of a run alone.");
-  verb->add_option("--talk", options->talk, "Talk to one of them, by lines")->check(CLI::IsMember(names()));
+  CLI::Option* talk = verb->add_option("--talk", options->talk, "Talk to one of them, by lines")
+                          ->check(CLI::IsMember(names()));
   verb->add_option("--seconds", options->seconds, "How long it takes, about")
+      ->excludes(talk)
       ->check(CLI::Range(2.0, 3600.0))  // which takes what is no number
       ->check([](const std::string& text) {
         const bool number = !std::isnan(std::strtod(text.c_str(), nullptr));
         return number ? std::string() : "'" + text + "' is no number of seconds";
       })
       ->capture_default_str();
-  verb->add_flag("--plain", options->plain, "Print lines on a terminal too");
+  verb->add_flag("--plain", options->plain, "Print lines on a terminal too")->excludes(talk);
   verb->add_flag("--mix-up", options->mix_up,
                  "Hand one character another's cells on purpose, to see that it is noticed")
-      ->excludes("--talk");
-  verb->add_option("-m,--model", options->model.model,
-                   "Another model of the village (default: the shipped one)");
-  verb->add_option("--threads", options->model.threads, "Threads that compute")
-      ->check(whole_number(1, 1024))
-      ->capture_default_str();
+      ->excludes(talk);
+  options->model.page_cells = kVillagePage;
+  add_model_flags(*verb, options->model);
+  verb->get_option("--model")->required(false)->description(
+      "Another model of the village: a GGUF file (default: the shipped one)");
+  verb->get_option("--ctx")->description("The longest one talk may get, in tokens (default: 1024)");
+  verb->get_option("--pool")->description(
+      "Tokens that the cache holds, rounded up to whole pages (default: 2048, which is too few for all)");
   verb->add_option("--recall", options->recall)->group("");
   verb->add_option("--ask", options->question)->group("");
   verb->callback([options, &action] { action = [options] { return run(*options); }; });

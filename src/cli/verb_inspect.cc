@@ -18,6 +18,7 @@
 #include "base/try.h"
 #include "base/utf8.h"
 #include "cli/archive_view.h"
+#include "cli/interrupt.h"
 #include "cli/json.h"
 #include "cli/streams.h"
 #include "cli/verbs.h"
@@ -102,6 +103,7 @@ Result<std::uint64_t> check_tensor(const gguf::File& file, const gguf::Tensor& t
   const std::uint64_t chunk_bytes = kChunkValues / type.values * type.bytes;
   std::uint64_t non_finite = 0;
   for (std::uint64_t offset = 0; offset < tensor.bytes; offset += chunk_bytes) {
+    if (interrupted()) return fail(Outcome::kCancelled, "interrupted");
     bytes.resize(std::min(chunk_bytes, tensor.bytes - offset));
     KVASIR_TRY(file.read(tensor, offset, bytes));
     if (!type.unpacks) continue;
@@ -298,6 +300,7 @@ Status inspect(const std::string& path, bool as_json) {
     KVASIR_ASSIGN(const gguf::File model, gguf::File::parse(std::move(files)));
     return inspect_model(model, as_json);
   }
+  watch_interrupts();
   KVASIR_ASSIGN(std::unique_ptr<base::ReadFile> file, base::system_files().open_read(path));
   KVASIR_ASSIGN(const bool archive, is_archive(*file));
   if (archive) return inspect_archive(std::move(file), as_json);

@@ -84,9 +84,9 @@ std::vector<std::size_t> piece_ends(const Options& options, std::size_t count, s
   return ends;
 }
 
-// Tokens that the pool must hold: ours and the others', those of a rewind, keys rewritten by a division, and
-// for
-// `compact` and `archive` the filler that takes every second cell.
+// Tokens that the pool must hold: ours and the others', those of a rewind, keys rewritten by a division, the
+// one that takes the memory of what is spilled, and for `compact` and `archive` the filler that takes every
+// second cell.
 std::uint64_t pool_tokens(const Options& options, const Via& via, std::uint64_t count, std::uint64_t at) {
   const std::uint64_t conversations = std::uint64_t{options.beside} + 1;
   const std::uint64_t slack = conversations * options.model.page_cells;
@@ -101,6 +101,8 @@ std::uint64_t pool_tokens(const Options& options, const Via& via, std::uint64_t 
     case Via::Kind::kCompact:
     case Via::Kind::kArchive:
       return 2 * (conversations * count + slack);
+    case Via::Kind::kSpill:
+      return conversations * count + slack + 2 * options.model.page_cells;
     default:
       return conversations * count + slack;
   }
@@ -115,8 +117,9 @@ Status logits(const Options& options) {
   if (ids.empty()) return fail(Outcome::kInvalidArgument, "'" + options.tokens + "' holds no token id");
   const std::size_t at = options.at.value_or(ids.size() / 2);
   if (via.kind != Via::Kind::kNone && (at == 0 || at >= ids.size())) {
-    return fail(Outcome::kInvalidArgument,
-                fmt::format("--at {} leaves no token before or behind it; there are {}", at, ids.size()));
+    return fail(
+        Outcome::kInvalidArgument,
+        fmt::format("--at {} must leave a token before it and one behind it, of {} in all", at, ids.size()));
   }
   std::vector<Token> source;
   if (!options.source.empty()) {
@@ -124,6 +127,7 @@ Status logits(const Options& options) {
     if (source.empty()) return fail(Outcome::kInvalidArgument, "'" + options.source + "' holds no token id");
   }
   KVASIR_ASSIGN(Session session, load_session(options.model));
+  if (!session.model->network().decodes()) return check_completes(*session.model);
   if (source.empty() && session.model->network().reads_source()) {
     return fail(Outcome::kInvalidArgument,
                 "this model reads a source before it writes; --encode names the file of its ids");
@@ -184,7 +188,11 @@ void add_logits(CLI::App& program, Action& action) {
       ->check(whole_number())
       ->needs(via_option);
   verb->add_flag("--json", options->json, "Print the ids and a digest of the last row's logits");
-  verb->callback([options, &action] { action = [options] { return logits(*options); }; });
+  verb->callback([options, &action] {
+    if (options->json && options->output == "-")
+      throw CLI::ValidationError("--json prints to standard output, where --out - writes rows; name a file");
+    action = [options] { return logits(*options); };
+  });
 }
 
 }  // namespace kvasir::cli

@@ -73,8 +73,7 @@ Result<double> surprise(std::span<const float> logits, Token came) {
 }
 
 Result<std::string> read_text(const std::string& path) {
-  auto bytes = path == "-" ? read_input(text::kMaxTextBytes)
-                           : base::read_whole(base::system_files(), path, text::kMaxTextBytes);
+  auto bytes = read_all(path, text::kMaxTextBytes);
   if (!bytes) return fail(bytes.error());
   return std::string(reinterpret_cast<const char*>(bytes->data()), bytes->size());
 }
@@ -128,6 +127,7 @@ Status print_result(const Score& score, std::uint64_t windows, const Options& op
 Status perplexity(const Options& options) {
   KVASIR_ASSIGN(const std::string text, read_text(options.file));
   KVASIR_ASSIGN(Session session, load_session_with_text(options.model));
+  KVASIR_TRY(check_completes(*session.model));
   session.go_back = false;
   if (options.window > session.options.context) {
     return fail(Outcome::kInvalidArgument,

@@ -35,6 +35,7 @@ struct Options {
   std::optional<std::uint64_t> seed;
   sample::SamplerSettings sampler;
   bool no_begin = false;
+  bool special = false;
   bool json = false;
 };
 
@@ -75,7 +76,8 @@ Result<std::uint64_t> seed_of(const Options& options) {
 }
 
 Result<std::vector<Token>> prompt_tokens(const text::Tokenizer& tokenizer, const Options& options) {
-  KVASIR_ASSIGN(std::vector<Token> tokens, tokenizer.tokenize(options.prompt, {}));
+  KVASIR_ASSIGN(std::vector<Token> tokens,
+                tokenizer.tokenize(options.prompt, {.parse_special = options.special}));
   const std::optional<Token> begin = tokenizer.begin_token();
   if (begin && tokenizer.adds_begin() && !options.no_begin) tokens.insert(tokens.begin(), *begin);
   if (tokens.empty()) {
@@ -194,6 +196,7 @@ Status print_summary(const Completion& done, std::uint64_t seed, const Options& 
 Status complete(const Options& options) {
   KVASIR_ASSIGN(const std::uint64_t seed, seed_of(options));
   KVASIR_ASSIGN(Session session, load_session_with_text(options.model));
+  KVASIR_TRY(check_completes(*session.model));
   session.go_back = false;
   KVASIR_ASSIGN(std::vector<Token> prompt, prompt_tokens(*session.tokenizer, options));
   const auto wanted = base::checked_add<std::uint64_t>(prompt.size(), options.count);
@@ -227,6 +230,7 @@ void add_run(CLI::App& program, Action& action) {
       ->check(whole_number());
   add_sampler_flags(*verb, options->sampler);
   verb->add_flag("--no-bos", options->no_begin, "Do not begin with the begin token");
+  verb->add_flag("--special", options->special, "The prompt may name special tokens; else it is plain text");
   verb->add_flag("--json", options->json, "Print one JSON object at the end instead of streaming");
   verb->callback([options, &action] {
     check_sampler_flags(options->sampler);

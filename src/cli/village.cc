@@ -14,7 +14,6 @@
 namespace kvasir::cli {
 namespace {
 
-constexpr std::uint64_t kLongestTalk = 1024;    // tokens
 constexpr std::uint64_t kMemoryTier = 3 << 20;  // bytes; the rest goes to the disk
 constexpr std::uint64_t kDiskTier = 256 << 20;  // bytes
 constexpr std::size_t kStepsShown = 40;
@@ -79,11 +78,7 @@ Result<std::uint64_t> logits_digest(const Conversation& conversation) {
   return XXH3_64bits(row->data(), row->size() * sizeof(float));
 }
 
-Result<Village> Village::create(const Model& model, const std::string& disk) {
-  ExecutorOptions options;
-  options.context = kLongestTalk;
-  options.pool = kVillagePool;
-  options.page_cells = kVillagePage;
+Result<Village> Village::create(const Model& model, ExecutorOptions options, const std::string& disk) {
   options.memory_tier_bytes = kMemoryTier;
   options.disk_tier_bytes = kDiskTier;
   options.spill_directory = disk;

@@ -20,6 +20,7 @@ namespace kvasir::cli {
 
 inline constexpr std::uint32_t kVillagePage = 32;                 // cells in a page
 inline constexpr std::uint64_t kVillagePool = 64 * kVillagePage;  // tokens
+inline constexpr std::uint64_t kLongestTalk = 1024;               // tokens
 inline constexpr std::uint64_t kLongestAnswer = 48;               // tokens
 inline constexpr std::chrono::microseconds kFrame{16'667};        // sixty a second
 inline constexpr std::chrono::milliseconds kFrameBudget{8};       // of a frame, for the village
@@ -77,9 +78,10 @@ struct Pulse {
 // Move-only; one thread.
 class Village {
  public:
-  // Opens all characters and queues who they are. `disk` is the directory of the disk tier's file. Errors as
-  // Executor::create().
-  [[nodiscard]] static Result<Village> create(const Model& model, const std::string& disk);
+  // Opens all characters and queues who they are, in an executor with these options and a small memory tier;
+  // `disk` is the directory of the disk tier's file. Errors as Executor::create().
+  [[nodiscard]] static Result<Village> create(const Model& model, ExecutorOptions options,
+                                              const std::string& disk);
 
   // Asks somebody who is idle.
   [[nodiscard]] Status ask(std::size_t who, const Line& line);

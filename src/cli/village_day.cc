@@ -287,6 +287,8 @@ Status VillageDay::check_alone() {
 // Tells it all that was said, and holds the roll call again.
 Result<bool> VillageDay::same_alone(const Villager& villager, const Called& called) const {
   ExecutorOptions options;
+  options.keys = options_.executor.keys;
+  options.values = options_.executor.values;
   options.context = called.after.size() + 2 * kLongestAnswer;
   options.pool = options.context;
   options.share_prefixes = false;

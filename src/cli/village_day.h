@@ -19,10 +19,12 @@ namespace kvasir::cli {
 inline constexpr double kLongestWait = 600;  // seconds; nothing of it takes as long
 
 struct DayOptions {
-  std::string model;    // its file, for the process that loads a saved character
-  std::string scratch;  // a directory for the saved character
-  double seconds = 30;  // that all of it takes, about
-  bool mix_up = false;  // hand one character another's cells before the roll call
+  std::string model;         // its file, for the process that loads a saved character
+  std::string types;         // of the cache, for that process too
+  ExecutorOptions executor;  // what the village's is made with
+  std::string scratch;       // a directory for the saved character
+  double seconds = 30;       // that all of it takes, about
+  bool mix_up = false;       // hand one character another's cells before the roll call
 };
 
 // One thread.

@@ -36,8 +36,8 @@ class FileRemover {
 
 }  // namespace
 
-Result<std::string> recall(const Model& model, const std::string& file, const std::string& question) {
-  ExecutorOptions options;
+Result<std::string> recall(const Model& model, ExecutorOptions options, const std::string& file,
+                           const std::string& question) {
   options.context = kVillagePool;
   options.pool = kVillagePool;
   options.page_cells = kOtherPage;
@@ -81,8 +81,8 @@ Status VillageDay::act_other_process() {
 Status VillageDay::recall_elsewhere(Villager& villager, const std::string& file) {
   const Line& line = villager.person->roll_call.front();
   KVASIR_ASSIGN(Conversation here, villager.conversation.fork());
-  KVASIR_ASSIGN(Child child, Child::start({"demo", "-m", options_.model, "--recall", file, "--ask",
-                                           std::string(line.question)}));
+  KVASIR_ASSIGN(Child child, Child::start({"demo", "-m", options_.model, "--kv", options_.types, "--recall",
+                                           file, "--ask", std::string(line.question)}));
   KVASIR_ASSIGN(const auto said, ask_beside({&here}, {std::string(line.question)}));
   KVASIR_ASSIGN(const std::uint64_t digest, logits_digest(here));
   const std::string wanted = fmt::format("{:016x} {}", digest, said.front());

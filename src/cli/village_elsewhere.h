@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "kvasir/executor.h"
 #include "kvasir/model.h"
 #include "kvasir/result.h"
 
@@ -10,7 +11,7 @@ namespace kvasir::cli {
 
 // Loads the archive into a cache of pages of another size, asks, and answers one line: the digest of the last
 // logits in hex, a blank, and what was said. Errors as Conversation::load().
-[[nodiscard]] Result<std::string> recall(const Model& model, const std::string& file,
+[[nodiscard]] Result<std::string> recall(const Model& model, ExecutorOptions options, const std::string& file,
                                          const std::string& question);
 
 }  // namespace kvasir::cli

@@ -94,6 +94,7 @@ TEST(BenchVerb, ComparesWithTheCeilingsOfTheSameRun) {
   ASSERT_EQ(run.status, 0) << run.err;
   const double read = number(run.out, {"ceilings", "read"});
   EXPECT_GT(read, 0);
+  EXPECT_GT(number(run.out, {"ceilings", "read_huge"}), 0);
   EXPECT_GE(number(run.out, {"ceilings", "bytes"}), 0);
   // Generating reads the weights and what lies in the cache: no rate is above that of the bytes of its cells.
   const double limit = number(run.out, {"limit", "tg", "3"});
@@ -101,7 +102,7 @@ TEST(BenchVerb, ComparesWithTheCeilingsOfTheSameRun) {
   EXPECT_LT(limit, read / (64 * kCellBytes));
   EXPECT_GT(number(run.out, {"limit", "pp"}), 0);
   const ProgramRun text = bench({});
-  for (const char* part : {"ceilings of ", " GB/s read", " % of the limit, digest "})
+  for (const char* part : {"ceilings of ", " GB/s read, ", " of huge pages\n", " % of the limit, digest "})
     EXPECT_NE(text.out.find(part), std::string::npos) << part << " in " << text.out;
 }
 

@@ -65,15 +65,11 @@ TEST(ModelVerbs, NamesThatDoNotExistAreWrongUsage) {
 
 TEST(ModelVerbs, WhatCannotBeDoneIsOneSentenceAndStatus1) {
   const std::string directory = test::scratch_directory();
-  const std::string device =
-      test::scratch_directory() + "/device";  // a link, so that a mistake takes no device away
-  fs::create_symlink("/dev/null", device);
   const std::string out = directory + "/out.gguf";
   const std::string absent = directory + "/no.gguf";
   const std::vector<std::string> lines = {"synth llama-tiny " + out + " --type IQ1_S",
                                           "synth llama-tiny " + directory + "/no/out.gguf",
                                           "synth llama-tiny " + directory,
-                                          "synth llama-tiny " + device,
                                           "synth llama-tiny " + out + " --vocab " + absent,
                                           "quantize " + absent + " " + out + " Q8_0",
                                           "quantize " + directory + " " + out + " Q8_0"};
@@ -86,6 +82,18 @@ TEST(ModelVerbs, WhatCannotBeDoneIsOneSentenceAndStatus1) {
     EXPECT_EQ(run.out, "");
     EXPECT_TRUE(is_empty(directory));
   }
+}
+
+TEST(ModelVerbs, ADeviceTakesWhatIsWrittenAndStaysOne) {
+  const std::string device =
+      test::scratch_directory() + "/device";  // a link, so that a mistake takes no device away
+  fs::create_symlink("/dev/null", device);
+  EXPECT_EQ(kvasir({"synth", "llama-tiny", device}).status, 0);
+  EXPECT_TRUE(fs::is_character_file(device));
+  EXPECT_TRUE(fs::is_symlink(device));
+  const ProgramRun full = kvasir({"synth", "llama-tiny", "/dev/full"});
+  EXPECT_EQ(full.status, 1);
+  EXPECT_NE(full.err.find("cannot write to '/dev/full'"), std::string::npos) << full.err;
 }
 
 TEST(ModelVerbs, AFileAndAPipeCarryTheSameBytes) {
