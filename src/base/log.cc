@@ -30,7 +30,7 @@ void set_log(LogLevel least, LogSink sink) {
   Log& all = the_log();
   const base::Lock held(all.mutex);
   least_taken.store(sink ? static_cast<int>(least) : kNobody, std::memory_order_relaxed);
-  all.sink = std::move(sink);
+  all.sink.swap(sink);  // that of before ends when the lock is let go
 }
 
 bool base::logs(LogLevel level) noexcept {

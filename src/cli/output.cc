@@ -1,7 +1,6 @@
 #include "cli/output.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -38,11 +37,6 @@ class StreamOutput final : public base::ReplacingFile {
   int descriptor_;
   std::string name_;
 };
-
-bool is_stream(const std::string& path) {
-  struct stat info = {};
-  return ::stat(path.c_str(), &info) == 0 && (S_ISFIFO(info.st_mode) || S_ISCHR(info.st_mode));
-}
 
 Result<std::unique_ptr<base::ReplacingFile>> open_stream(const std::string& path) {
   const bool standard = path == "-";

@@ -44,11 +44,14 @@ Result<std::vector<std::byte>> read_input(std::uint64_t limit) {
   return base::read_descriptor(STDIN_FILENO, limit, interrupted);
 }
 
+bool is_stream(const std::string& path) {
+  struct stat info = {};
+  return ::stat(path.c_str(), &info) == 0 && (S_ISFIFO(info.st_mode) || S_ISCHR(info.st_mode));
+}
+
 Result<std::vector<std::byte>> read_all(const std::string& path, std::uint64_t limit) {
   if (path == "-") return read_input(limit);
-  struct stat info = {};
-  const bool stream = ::stat(path.c_str(), &info) == 0 && (S_ISFIFO(info.st_mode) || S_ISCHR(info.st_mode));
-  if (!stream) return base::read_whole(base::system_files(), path, limit);
+  if (!is_stream(path)) return base::read_whole(base::system_files(), path, limit);
   watch_interrupts();
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0 && interrupted()) return fail(Outcome::kCancelled, "interrupted");

@@ -20,6 +20,9 @@ void hold_streams() noexcept;
 // Everything on standard input. kNoSpace beyond `limit` bytes, kIo, or kCancelled where the user interrupts.
 [[nodiscard]] Result<std::vector<std::byte>> read_input(std::uint64_t limit);
 
+// Whether a path names a pipe or a device: what is there is neither replaced nor read twice.
+[[nodiscard]] bool is_stream(const std::string& path);
+
 // The same of a file, of what a pipe or a device gives until its end, or, of "-", of standard input. As
 // base::read_whole too.
 [[nodiscard]] Result<std::vector<std::byte>> read_all(const std::string& path, std::uint64_t limit);

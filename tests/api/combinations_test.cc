@@ -32,10 +32,18 @@ Tokens first(const Tokens& tokens, std::size_t count) {
   return {tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(count)};
 }
 
-// Its tier holds whatever leaves the pool.
+// Its tier holds whatever leaves the pool, which one conversation may fill.
 ExecutorOptions tiered(std::uint64_t pool) {
   ExecutorOptions options = options_of(pool);
+  options.context = pool;
   options.memory_tier_bytes = 1 << 24;
+  return options;
+}
+
+// Nobody finds what another has computed.
+ExecutorOptions tiered_apart(std::uint64_t pool) {
+  ExecutorOptions options = tiered(pool);
+  options.share_prefixes = false;
   return options;
 }
 
@@ -190,10 +198,7 @@ TEST(Combinations, ATokenBehindTheLastPositionOfAllIsRefusedToo) {
 
 // Its cells once made room for others although they were promised to it.
 TEST(Combinations, WhoWasPausedAndReservesRoomIsPausedNoMore) {
-  ExecutorOptions options = tiered(128);
-  options.context = 128;
-  options.share_prefixes = false;
-  Executor executor = make_executor(options);
+  Executor executor = make_executor(tiered_apart(128));
   Conversation first_in_line = must(executor.conversation());
   Conversation second = must(executor.conversation());
   Conversation third = must(executor.conversation());
@@ -260,10 +265,7 @@ TEST(Combinations, PromptToCountsWhatWasDroppedAndIsKnownOnce) {
 
 // Room behind cells that others have driven away is no room.
 TEST(Combinations, ReservedRoomStaysWhateverOthersWant) {
-  ExecutorOptions options = tiered(256);
-  options.context = 256;
-  options.share_prefixes = false;
-  Executor executor = make_executor(options);
+  Executor executor = make_executor(tiered_apart(256));
   Conversation talk = must(executor.conversation());
   Conversation greedy = must(executor.conversation({.pinned = true}));
   must(talk.prompt(some_tokens(96, 1)));
@@ -281,10 +283,7 @@ TEST(Combinations, ReservedRoomStaysWhateverOthersWant) {
 }
 
 TEST(Combinations, WhoPutsItsCellsAwayGivesItsReservationBackAndWhatFitsCanBeReserved) {
-  ExecutorOptions options = tiered(256);
-  options.context = 256;
-  options.share_prefixes = false;
-  Executor executor = make_executor(options);
+  Executor executor = make_executor(tiered_apart(256));
   Conversation talk = must(executor.conversation());
   Conversation greedy = must(executor.conversation({.pinned = true}));
   must(talk.prompt(some_tokens(96, 1)));
@@ -308,9 +307,7 @@ TEST(Combinations, WhoPutsItsCellsAwayGivesItsReservationBackAndWhatFitsCanBeRes
 // One that waited was once let in, and what the index knew of its beginning shown, while cells moved in the
 // step.
 TEST(Combinations, ACancelledStepInWhichRoomWasMadeShowsNothing) {
-  ExecutorOptions options = tiered(128);
-  options.context = 128;
-  Executor executor = make_executor(options);
+  Executor executor = make_executor(tiered(128));
   Conversation runs = must(executor.conversation());
   Conversation idle = must(executor.conversation());
   Conversation waits = must(executor.conversation());

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "engine/load_job.h"
+#include "engine/save_job.h"
 #include "support/engine_run.h"
 #include "support/paths.h"
 #include "support/tiny_model.h"
@@ -502,6 +504,29 @@ INSTANTIATE_TEST_SUITE_P(
         Scaling{"HalvesYarn",
                 {.architecture = "qwen2", .context = 512, .rope_scaling = "yarn", .rope_factor = 8.0F}}),
     [](const auto& instance) { return instance.param.name; });
+
+// What an archive has queued comes behind where its edits have left the last token.
+TEST(EditedArchives, WhoseQueueHasNoPositionsAreRefused) {
+  constexpr std::uint64_t kLeft = 5;
+  const LoadedModel model = kvasir::test::load_file(kvasir::test::data_path("models/llama/model.gguf"));
+  const EngineHost engine = kvasir::test::make_engine(model, {});
+  const ConversationId id = open_with(engine, Tokens(40, 7));
+  const std::vector<EditOperation> away = {
+      {Kind::kShift, 0, 40, pages::kPositionMax - 39 - static_cast<std::int64_t>(kLeft)}};
+  ASSERT_TRUE(engine->edit(id, away));
+  const auto job = SaveJob::begin(*engine.engine, {&id, 1});
+  ASSERT_TRUE(job) << job.error().message();
+  for (const std::uint64_t queued : {kLeft, kLeft + 1}) {
+    Saved saved = (*job)->saved();
+    saved.conversations[0].queue.tokens.assign(queued, 7);
+    saved.conversations[0].queue.every.assign(queued, 0);
+    const auto loads = LoadJob::begin(*engine.engine, saved, false);
+    ASSERT_EQ(loads.has_value(), queued == kLeft);
+    if (!loads) {
+      EXPECT_EQ(loads.error().code(), Outcome::kNoSpace);
+    }
+  }
+}
 
 }  // namespace
 }  // namespace kvasir::engine
